@@ -1,0 +1,770 @@
+#include "base/json.hpp"
+
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "base/bug.hpp"
+
+namespace ossa::json {
+
+static_assert(padding_bytes >= simdjson::SIMDJSON_PADDING);
+
+namespace {
+
+// Texts above this go through RapidJSON: simdjson keeps about 14 times the text as work space, and a thread that has
+// once read a large text would keep it.
+constexpr std::size_t simdjson_bytes_max = std::size_t{256} << 10;
+constexpr std::uint64_t payload_mask = 0x00FFFFFFFFFFFFFFULL;
+
+constexpr std::uint64_t word(char tag, std::uint64_t payload = 0) {
+    return (std::uint64_t{static_cast<unsigned char>(tag)} << 56U) | payload;
+}
+
+std::string at_byte(std::size_t offset) { return " at byte " + std::to_string(offset); }
+
+// Writes simdjson's tape from events.
+class TapeWriter {
+  public:
+    explicit TapeWriter(const Limits& limits) : limits_(limits) { start(); }
+
+    void start() {
+        tape_.clear();
+        strings_.clear();
+        open_.clear();
+        values_ = 0;
+        tape_.push_back(word('r'));
+    }
+
+    // Rapidjson's handler interface: false stops the reader; refusal() then says why.
+    bool Null() { return scalar(word('n')); }
+    bool Bool(bool b) { return scalar(word(b ? 't' : 'f')); }
+    bool Int(int i) { return Int64(i); }
+    bool Uint(unsigned u) { return Int64(u); }
+    bool Int64(std::int64_t i) { return number('l', static_cast<std::uint64_t>(i)); }
+    bool Uint64(std::uint64_t u) {
+        const bool fits = u <= static_cast<std::uint64_t>(INT64_MAX);
+        return number(fits ? 'l' : 'u', u);
+    }
+    bool Double(double d) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &d, sizeof bits);
+        return number('d', bits);
+    }
+    bool RawNumber(const char*, unsigned, bool) { return false; }
+    bool String(const char* text, unsigned length, bool) { return string({text, length}); }
+    bool Key(const char* text, unsigned length, bool) { return string({text, length}); }
+    bool StartObject() { return open('{'); }
+    bool EndObject(unsigned members = 0) { return close('}', members); }
+    bool StartArray() { return open('['); }
+    bool EndArray(unsigned elements = 0) { return close(']', elements); }
+
+    bool string(std::string_view text) {
+        const std::size_t offset = strings_.size();
+        const auto length = static_cast<std::uint32_t>(text.size());
+        strings_.resize(offset + sizeof length + text.size() + 1);
+        std::memcpy(strings_.data() + offset, &length, sizeof length);
+        if (!text.empty()) {
+            std::memcpy(strings_.data() + offset + sizeof length, text.data(), text.size());
+        }
+        strings_.back() = 0;
+        return scalar(word('"', offset));
+    }
+
+    // The closing words and the bytes that readers may touch behind the last string.
+    void finish() {
+        tape_.push_back(word('r'));
+        tape_[0] = word('r', tape_.size());
+        strings_.resize(strings_.size() + padding_bytes);
+    }
+
+    const char* refusal() const { return refusal_; }
+    std::size_t values() const { return values_; }
+    bool nested() const { return !open_.empty(); }
+    const std::uint64_t* tape() const { return tape_.data(); }
+    const std::uint8_t* strings() const { return strings_.data(); }
+
+  private:
+    bool count() {
+        if (++values_ > limits_.values_max) {
+            refusal_ = "too many values";
+            return false;
+        }
+        return true;
+    }
+    bool scalar(std::uint64_t w) {
+        tape_.push_back(w);
+        return count();
+    }
+    bool number(char tag, std::uint64_t bits) {
+        tape_.push_back(word(tag));
+        tape_.push_back(bits);
+        return count();
+    }
+    bool open(char tag) {
+        if (open_.size() >= limits_.depth_max) {
+            refusal_ = "nested too deeply";
+            return false;
+        }
+        open_.push_back(static_cast<std::uint32_t>(tape_.size()));
+        tape_.push_back(word(tag));
+        return count();
+    }
+    bool close(char tag, std::uint64_t children) {
+        const std::uint32_t start = open_.back();
+        open_.pop_back();
+        tape_.push_back(word(tag, start));
+        const std::uint64_t shown = std::min<std::uint64_t>(children, 0xFFFFFF);
+        tape_[start] = word(tag == '}' ? '{' : '[', (shown << 32U) | tape_.size());
+        return true;
+    }
+
+    Limits limits_;
+    std::vector<std::uint64_t> tape_;
+    std::vector<std::uint8_t> strings_;
+    std::vector<std::uint32_t> open_;
+    std::size_t values_ = 0;
+    const char* refusal_ = "stopped";
+};
+
+struct Name {
+    std::uint64_t signature;
+    std::string_view text;
+    bool operator<(const Name& other) const {
+        return signature != other.signature ? signature < other.signature : text < other.text;
+    }
+};
+
+// The first repeated member name of one object.
+std::optional<std::string_view> repeated_name(Value object, std::vector<Name>& spare) {
+    constexpr std::size_t pairwise_max = 24;
+    std::array<Name, pairwise_max> few;
+    std::size_t n = 0;
+    spare.clear();
+    for (const Member member : object.members()) {
+        const Name name{name_signature(member.name), member.name};
+        if (n < pairwise_max) {
+            for (std::size_t i = 0; i < n; ++i) {
+                if (few[i].signature == name.signature && few[i].text == name.text) {
+                    return name.text;
+                }
+            }
+            few[n++] = name;
+        } else {
+            if (spare.empty()) {
+                spare.assign(few.begin(), few.end());
+            }
+            spare.push_back(name);
+        }
+    }
+    std::sort(spare.begin(), spare.end());
+    const auto same = std::adjacent_find(spare.begin(), spare.end(), [](const Name& a, const Name& b) {
+        return a.signature == b.signature && a.text == b.text;
+    });
+    return same == spare.end() ? std::nullopt : std::optional{same->text};
+}
+
+// The pointer of the value at a tape index: walked only when something is wrong.
+std::string pointer_of(Value root, std::uint32_t index) {
+    std::string out;
+    Value at = root;
+    while (at.index() != index) {
+        bool descended = false;
+        std::size_t position = 0;
+        if (at.is_object()) {
+            for (const Member member : at.members()) {
+                if (index >= member.value.index() && index < member.value.next()) {
+                    out.push_back('/');
+                    append_pointer_token(out, member.name);
+                    at = member.value;
+                    descended = true;
+                    break;
+                }
+            }
+        } else if (at.is_array()) {
+            for (const Value element : at.elements()) {
+                if (index >= element.index() && index < element.next()) {
+                    out.append("/").append(std::to_string(position));
+                    at = element;
+                    descended = true;
+                    break;
+                }
+                ++position;
+            }
+        }
+        if (!descended) {
+            break;
+        }
+    }
+    return out;
+}
+
+// What both readers' documents must keep: depth, number of values, no repeated names.
+Result<void> check(Value root, const Limits& limits, std::vector<Name>& spare) {
+    const std::uint64_t* tape = root.tape();
+    const auto end = static_cast<std::uint32_t>(tape[0] & 0xFFFFFFFFU) - 1;
+    unsigned depth = 0;
+    std::size_t values = 0;
+    for (std::uint32_t i = 1; i < end; ++i) {
+        const char tag = static_cast<char>(tape[i] >> 56U);
+        switch (tag) {
+            case '{':
+                if (const auto name = repeated_name(Value{tape, root.strings(), i}, spare)) {
+                    std::string message = "duplicate member name ";
+                    append_quoted(message, *name);
+                    message.append(" in ").append(pointer_of(root, i).append("/"));
+                    return failure(ErrorCode::invalid, std::move(message));
+                }
+                [[fallthrough]];
+            case '[':
+                if (++depth > limits.depth_max) {
+                    return failure(ErrorCode::invalid,
+                                   "nested too deeply: more than " + std::to_string(limits.depth_max) + " levels");
+                }
+                break;
+            case '}':
+            case ']': --depth; continue;
+            case 'l':
+            case 'u':
+            case 'd': ++i; break;
+            default: break;
+        }
+        ++values;
+    }
+    if (values > limits.values_max) {
+        return failure(ErrorCode::invalid, "too many values: more than " + std::to_string(limits.values_max));
+    }
+    return {};
+}
+
+std::string shortest(double d) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), d);
+    return {text.data(), end.ptr};
+}
+
+}  // namespace
+
+std::string_view to_string(Type type) noexcept {
+    switch (type) {
+        case Type::absent: return "nothing";
+        case Type::null: return "null";
+        case Type::boolean: return "boolean";
+        case Type::number: return "number";
+        case Type::string: return "string";
+        case Type::array: return "array";
+        case Type::object: return "object";
+    }
+    return "nothing";
+}
+
+bool Value::is_integer() const noexcept {
+    if (tape_ == nullptr) {
+        return false;
+    }
+    switch (tag()) {
+        case 'l':
+        case 'u': return true;
+        case 'd': {
+            const double d = *as_double();
+            return std::trunc(d) == d;
+        }
+        default: return false;
+    }
+}
+
+std::optional<std::string_view> Value::as_string() const noexcept {
+    return is_string() ? std::optional{raw_string()} : std::nullopt;
+}
+
+std::optional<bool> Value::as_bool() const noexcept {
+    return is_boolean() ? std::optional{tag() == 't'} : std::nullopt;
+}
+
+std::optional<std::int64_t> Value::as_int64() const noexcept {
+    if (tape_ == nullptr) {
+        return std::nullopt;
+    }
+    if (tag() == 'l') {
+        return static_cast<std::int64_t>(tape_[index_ + 1]);
+    }
+    if (tag() == 'd') {
+        const double d = *as_double();
+        if (std::trunc(d) == d && d >= -0x1p63 && d < 0x1p63) {
+            return static_cast<std::int64_t>(d);
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<double> Value::as_double() const noexcept {
+    if (tape_ == nullptr) {
+        return std::nullopt;
+    }
+    switch (tag()) {
+        case 'l': return static_cast<double>(static_cast<std::int64_t>(tape_[index_ + 1]));
+        case 'u': return static_cast<double>(tape_[index_ + 1]);
+        case 'd': {
+            double d = 0;
+            std::memcpy(&d, &tape_[index_ + 1], sizeof d);
+            return d;
+        }
+        default: return std::nullopt;
+    }
+}
+
+Value Value::at(std::string_view name) const noexcept {
+    for (const Member member : members()) {
+        if (member.name == name) {
+            return member.value;
+        }
+    }
+    return {};
+}
+
+Value Value::at(std::size_t index) const noexcept {
+    for (const Value element : elements()) {
+        if (index-- == 0) {
+            return element;
+        }
+    }
+    return {};
+}
+
+Value Value::pointer(std::string_view rfc6901) const {
+    Value at = *this;
+    while (!rfc6901.empty() && at.exists()) {
+        if (rfc6901.front() != '/') {
+            return {};
+        }
+        rfc6901.remove_prefix(1);
+        const std::size_t end = std::min(rfc6901.find('/'), rfc6901.size());
+        std::string token;
+        for (std::size_t i = 0; i < end; ++i) {
+            if (rfc6901[i] == '~' && i + 1 < end) {
+                token.push_back(rfc6901[++i] == '1' ? '/' : '~');
+            } else {
+                token.push_back(rfc6901[i]);
+            }
+        }
+        if (at.is_array()) {
+            std::size_t index = 0;
+            const auto parsed = std::from_chars(token.data(), token.data() + token.size(), index);
+            const bool number = parsed.ec == std::errc{} && parsed.ptr == token.data() + token.size();
+            at = number ? at.at(index) : Value{};
+        } else {
+            at = at.at(std::string_view{token});
+        }
+        rfc6901.remove_prefix(end);
+    }
+    return at;
+}
+
+std::size_t Value::size() const noexcept {
+    if (!is_object() && !is_array()) {
+        return 0;
+    }
+    const std::uint64_t shown = (tape_[index_] >> 32U) & 0xFFFFFF;
+    if (shown < 0xFFFFFF) {
+        return shown;
+    }
+    std::size_t counted = 0;
+    if (is_object()) {
+        for ([[maybe_unused]] const Member member : members()) {
+            ++counted;
+        }
+    } else {
+        for ([[maybe_unused]] const Value element : elements()) {
+            ++counted;
+        }
+    }
+    return counted;
+}
+
+Members Value::members() const noexcept {
+    if (!is_object()) {
+        return {Value{}, Value{}};
+    }
+    return {Value{tape_, strings_, index_ + 1}, Value{tape_, strings_, next() - 1}};
+}
+
+Elements Value::elements() const noexcept {
+    if (!is_array()) {
+        return {Value{}, Value{}};
+    }
+    return {Value{tape_, strings_, index_ + 1}, Value{tape_, strings_, next() - 1}};
+}
+
+struct Document::State {
+    simdjson::dom::parser parser;
+    std::vector<Name> names;                 // spare room for the duplicate check
+    std::unique_ptr<TapeWriter> writer;      // for large texts, refused ones and the Builder
+};
+
+Document::Document() : state_(std::make_unique<State>()) {}
+Document::~Document() = default;
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+
+Result<void> Document::parse(std::string_view text, const Limits& limits, Padding padding) {
+    root_ = {};
+    state_->writer.reset();
+    if (text.size() > limits.bytes_max) {
+        return failure(ErrorCode::too_large, "more than " + std::to_string(limits.bytes_max) + " bytes");
+    }
+    std::size_t offset = 0;
+    if (text.starts_with("\xEF\xBB\xBF")) {
+        offset = 3;
+        text.remove_prefix(offset);
+    }
+    if (text.size() <= simdjson_bytes_max) {
+        const auto parsed = state_->parser.parse(text.data(), text.size(), padding == Padding::none);
+        if (!parsed.error()) {
+            const Value root{state_->parser.doc.tape.get(), state_->parser.doc.string_buf.get(), 1};
+            OSSA_CHECK(check(root, limits, state_->names));
+            root_ = root;
+            return {};
+        }
+    }
+    // Large, refused, or with a number that simdjson does not read: RapidJSON has the last word and the better message.
+    state_->writer = std::make_unique<TapeWriter>(limits);
+    TapeWriter& writer = *state_->writer;
+    constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
+                               rapidjson::kParseFullPrecisionFlag;
+    rapidjson::MemoryStream stream(text.data(), text.size());
+    rapidjson::Reader reader;
+    const rapidjson::ParseResult parsed = reader.Parse<flags>(stream, writer);
+    if (parsed.IsError()) {
+        const std::string what = parsed.Code() == rapidjson::kParseErrorTermination
+                                     ? writer.refusal()
+                                     : rapidjson::GetParseError_En(parsed.Code());
+        state_->writer.reset();
+        return failure(ErrorCode::invalid, what + at_byte(parsed.Offset() + offset));
+    }
+    if (stream.Tell() != text.size()) {   // RapidJSON takes a NUL for the end
+        const std::size_t end = stream.Tell() + offset;
+        state_->writer.reset();
+        return failure(ErrorCode::invalid, "unexpected byte behind the document" + at_byte(end));
+    }
+    writer.finish();
+    const Value root{writer.tape(), writer.strings(), 1};
+    OSSA_CHECK(check(root, limits, state_->names));
+    root_ = root;
+    return {};
+}
+
+Result<Document> Document::from(std::string_view text, const Limits& limits) {
+    Document document;
+    OSSA_CHECK(document.parse(text, limits));
+    return document;
+}
+
+namespace {
+Limits no_limits() {
+    return {.bytes_max = SIZE_MAX, .depth_max = UINT32_MAX, .values_max = UINT32_MAX};
+}
+}  // namespace
+
+Builder::Builder() : document_(std::make_unique<Document>()) {
+    document_->state_->writer = std::make_unique<TapeWriter>(no_limits());
+}
+Builder::~Builder() = default;
+void Builder::null() { document_->state_->writer->Null(); }
+void Builder::boolean(bool value) { document_->state_->writer->Bool(value); }
+void Builder::integer(std::int64_t value) { document_->state_->writer->Int64(value); }
+void Builder::unsigned_integer(std::uint64_t value) { document_->state_->writer->Uint64(value); }
+void Builder::number(double value) {
+    OSSA_BUG_IF(!std::isfinite(value), "JSON has no infinite numbers");
+    document_->state_->writer->Double(value);
+}
+void Builder::string(std::string_view value) { document_->state_->writer->string(value); }
+void Builder::begin_object() { begin('{'); }
+void Builder::name(std::string_view value) { document_->state_->writer->string(value); }
+void Builder::end_object() { end('}'); }
+void Builder::begin_array() { begin('['); }
+void Builder::end_array() { end(']'); }
+std::size_t Builder::values() const noexcept { return document_->state_->writer->values(); }
+
+void Builder::begin(char tag) {
+    if (tag == '{') {
+        document_->state_->writer->StartObject();
+    } else {
+        document_->state_->writer->StartArray();
+    }
+}
+
+void Builder::end(char tag) {
+    OSSA_BUG_IF(!document_->state_->writer->nested(), "nothing is open");
+    // The number of children is not counted here: "many" makes size() count them.
+    if (tag == '}') {
+        document_->state_->writer->EndObject(0xFFFFFF);
+    } else {
+        document_->state_->writer->EndArray(0xFFFFFF);
+    }
+}
+
+Result<Document> Builder::finish(const Limits& limits) {
+    TapeWriter& writer = *document_->state_->writer;
+    OSSA_BUG_IF(writer.nested() || writer.values() == 0, "finish() needs one complete value");
+    writer.finish();
+    const Value root{writer.tape(), writer.strings(), 1};
+    OSSA_CHECK(check(root, limits, document_->state_->names));
+    document_->root_ = root;
+    return std::move(*document_);
+}
+
+namespace {
+
+constexpr std::size_t find_depth_max = 300;
+
+// Follows one path of names through the events of a text and stops at its end.
+class PathFinder {
+  public:
+    explicit PathFinder(std::initializer_list<std::string_view> path) : path_(path) {}
+
+    bool Null() { return scalar(); }
+    bool Bool(bool) { return scalar(); }
+    bool Int(int) { return scalar(); }
+    bool Uint(unsigned) { return scalar(); }
+    bool Int64(std::int64_t) { return scalar(); }
+    bool Uint64(std::uint64_t) { return scalar(); }
+    bool Double(double) { return scalar(); }
+    bool RawNumber(const char*, unsigned, bool) { return scalar(); }
+    bool String(const char* text, unsigned length, bool) {
+        if (on_path_ && matched_ == path_.size()) {
+            found_ = std::string(text, length);
+            return false;
+        }
+        return scalar();
+    }
+    bool StartObject() { return open(); }
+    bool Key(const char* text, unsigned length, bool) {
+        on_path_ = depth_ == matched_ + 1 && matched_ < path_.size() &&
+                   *(path_.begin() + matched_) == std::string_view(text, length);
+        matched_ += on_path_ ? 1 : 0;
+        return true;
+    }
+    bool EndObject(unsigned) { return close(); }
+    bool StartArray() { return open(); }
+    bool EndArray(unsigned) { return close(); }
+    std::optional<std::string> found() && { return std::move(found_); }
+
+  private:
+    bool scalar() { return !std::exchange(on_path_, false) || depth_ == 0; }   // the path ends at something else
+    bool open() {
+        const bool entered = std::exchange(on_path_, false);
+        ++depth_;
+        return (!entered || matched_ < path_.size()) && depth_ < find_depth_max;
+    }
+    bool close() { return --depth_ > matched_ || matched_ == 0; }   // the object on the path had no such member
+
+    std::initializer_list<std::string_view> path_;
+    std::size_t matched_ = 0;
+    std::size_t depth_ = 0;
+    bool on_path_ = false;
+    std::optional<std::string> found_;
+};
+
+}  // namespace
+
+std::optional<std::string> find_string(std::string_view text, std::initializer_list<std::string_view> path) {
+    rapidjson::MemoryStream stream(text.data(), text.size());
+    rapidjson::Reader reader;
+    PathFinder finder(path);
+    reader.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(stream, finder);
+    return std::move(finder).found();
+}
+
+bool equal(Value a, Value b) {
+    if (a.type() != b.type()) {
+        return false;
+    }
+    switch (a.type()) {
+        case Type::absent:
+        case Type::null: return true;
+        case Type::boolean: return a.tag() == b.tag();
+        case Type::string: return a.raw_string() == b.raw_string();
+        case Type::number: {
+            if (a.tag() == b.tag()) {
+                return a.tag() == 'd' ? *a.as_double() == *b.as_double()
+                                      : a.tape()[a.index() + 1] == b.tape()[b.index() + 1];
+            }
+            const auto whole_a = a.as_int64();
+            const auto whole_b = b.as_int64();
+            if (whole_a || whole_b) {
+                return whole_a == whole_b;
+            }
+            return *a.as_double() == *b.as_double();
+        }
+        case Type::array: {
+            const Elements in_a = a.elements();
+            const Elements in_b = b.elements();
+            auto i = in_a.begin();
+            auto j = in_b.begin();
+            for (; i != in_a.end() && j != in_b.end(); ++i, ++j) {
+                if (!equal(*i, *j)) {
+                    return false;
+                }
+            }
+            return !(i != in_a.end()) && !(j != in_b.end());
+        }
+        case Type::object: {
+            if (a.size() != b.size()) {
+                return false;
+            }
+            for (const Member member : a.members()) {
+                const Value other = b.at(member.name);
+                if (!other.exists() || !equal(member.value, other)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+    static constexpr char hex[] = "0123456789abcdef";
+    out.push_back('"');
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        if (c >= 0x20 && c != '"' && c != '\\') {
+            continue;
+        }
+        out.append(text.substr(from, i - from));
+        from = i + 1;
+        switch (c) {
+            case '"': out.append("\\\""); break;
+            case '\\': out.append("\\\\"); break;
+            case '\n': out.append("\\n"); break;
+            case '\r': out.append("\\r"); break;
+            case '\t': out.append("\\t"); break;
+            default:
+                out.append("\\u00");
+                out.push_back(hex[c >> 4U]);
+                out.push_back(hex[c & 0xFU]);
+        }
+    }
+    out.append(text.substr(from));
+    out.push_back('"');
+}
+
+void append(std::string& out, Value value) {
+    switch (value.type()) {
+        case Type::absent: break;
+        case Type::null: out.append("null"); break;
+        case Type::boolean: out.append(value.tag() == 't' ? "true" : "false"); break;
+        case Type::string: append_quoted(out, value.raw_string()); break;
+        case Type::number:
+            switch (value.tag()) {
+                case 'l': out.append(std::to_string(*value.as_int64())); break;
+                case 'u': out.append(std::to_string(value.tape()[value.index() + 1])); break;
+                default: out.append(shortest(*value.as_double()));
+            }
+            break;
+        case Type::array: {
+            char before = '[';
+            for (const Value element : value.elements()) {
+                out.push_back(before);
+                before = ',';
+                append(out, element);
+            }
+            out.append(before == '[' ? "[]" : "]");
+            break;
+        }
+        case Type::object: {
+            char before = '{';
+            for (const Member member : value.members()) {
+                out.push_back(before);
+                before = ',';
+                append_quoted(out, member.name);
+                out.push_back(':');
+                append(out, member.value);
+            }
+            out.append(before == '{' ? "{}" : "}");
+            break;
+        }
+    }
+}
+
+std::string to_text(Value value) {
+    std::string out;
+    append(out, value);
+    return out;
+}
+
+std::string excerpt(Value value, std::size_t bytes_max) {
+    // Long strings are cut before they are escaped, containers are told by their size: an excerpt costs little.
+    std::string out;
+    if (value.is_string()) {
+        append_quoted(out, value.raw_string().substr(0, bytes_max + 4));
+    } else if (value.is_object() && value.size() > 0) {
+        out = "an object of " + std::to_string(value.size()) + (value.size() == 1 ? " member" : " members");
+    } else if (value.is_array() && value.size() > 0) {
+        out = "a list of " + std::to_string(value.size()) + (value.size() == 1 ? " item" : " items");
+    } else {
+        append(out, value);
+    }
+    if (out.size() > bytes_max) {
+        std::size_t cut = bytes_max;
+        while (cut > 0 && (static_cast<unsigned char>(out[cut]) & 0xC0U) == 0x80U) {
+            --cut;
+        }
+        out.resize(cut);
+        out.append("…");
+    }
+    return out;
+}
+
+std::string merge_patch(Value target, Value patch) {
+    if (!patch.is_object()) {
+        return to_text(patch);
+    }
+    std::string out;
+    char before = '{';
+    const auto put = [&](std::string_view name, const std::string& value) {
+        out.push_back(before);
+        before = ',';
+        append_quoted(out, name);
+        out.push_back(':');
+        out.append(value);
+    };
+    for (const Member member : target.members()) {
+        const Value change = patch.at(member.name);
+        if (!change.exists()) {
+            put(member.name, to_text(member.value));
+        } else if (!change.is_null()) {
+            put(member.name, merge_patch(member.value, change));
+        }
+    }
+    for (const Member member : patch.members()) {
+        if (!target.at(member.name).exists() && !member.value.is_null()) {
+            put(member.name, merge_patch(Value{}, member.value));
+        }
+    }
+    out.append(before == '{' ? "{}" : "}");
+    return out;
+}
+
+void append_pointer_token(std::string& out, std::string_view token) {
+    for (const char c : token) {
+        if (c == '~') {
+            out.append("~0");
+        } else if (c == '/') {
+            out.append("~1");
+        } else {
+            out.push_back(c);
+        }
+    }
+}
+
+}  // namespace ossa::json
