@@ -1,0 +1,186 @@
+// What the rules (rules*.cpp, warnings.cpp) share: reading several members in one walk, saying where they are,
+// reporting.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "kube/types/finding.hpp"
+
+namespace ossa::schema {
+
+// The members of an object, as Value::members() gives them, but inlined: the rules run for every request.
+inline json::Members members_of(json::Value object) noexcept {
+    if (!object.is_object()) {
+        return {json::Value{}, json::Value{}};
+    }
+    return {json::Value{object.tape(), object.strings(), object.index() + 1},
+            json::Value{object.tape(), object.strings(), object.next() - 1}};
+}
+
+// The named members of an object, found in one walk. Absent ones, and all of a non-object, are the absent Value:
+// const auto [image, type] = pick(runtime, "image", "type");
+template <std::size_t... Sizes>
+std::array<json::Value, sizeof...(Sizes)> pick(json::Value object, const char (&... names)[Sizes]) noexcept {
+    static_assert(((Sizes <= 64) && ...));
+    // Bit n: some wanted name has n characters. Most members are passed over by that alone.
+    constexpr std::uint64_t lengths = ((std::uint64_t{1} << (Sizes - 1)) | ...);
+    std::array<json::Value, sizeof...(Sizes)> out;
+    std::size_t left = sizeof...(Sizes);
+    for (const json::Member member : members_of(object)) {
+        const std::string_view name = member.name;
+        if (name.size() >= 64 || ((lengths >> name.size()) & 1U) == 0) {
+            continue;
+        }
+        std::size_t at = 0;
+        const auto is = [&](const char* wanted, std::size_t length) {
+            if (name.size() == length && std::memcmp(name.data(), wanted, length) == 0) {
+                out[at] = member.value;
+                --left;
+                return true;
+            }
+            ++at;
+            return false;
+        };
+        static_cast<void>((is(names, Sizes - 1) || ...));
+        if (left == 0) {
+            break;
+        }
+    }
+    return out;
+}
+
+template <std::size_t Size>
+json::Value pick_one(json::Value object, const char (&name)[Size]) noexcept {
+    return pick(object, name)[0];
+}
+
+// Where a value is: a chain of steps on the stack, written out as a pointer only when there is something to report.
+// A step refers to the one above it, which must outlive it (temporaries are refused).
+class Where {
+  public:
+    explicit Where(std::string_view pointer) : name_(pointer) {}
+    Where(const Where& up, std::string_view name) : up_(&up), name_(name) {}
+    Where(const Where& up, std::size_t index) : up_(&up), index_(index), is_index_(true) {}
+    Where(const Where&&, std::string_view) = delete;
+    Where(const Where&&, std::size_t) = delete;
+    Where(const Where&) = delete;
+    Where& operator=(const Where&) = delete;
+
+    // RFC 6901, with further member names below.
+    std::string pointer(std::initializer_list<std::string_view> below = {}) const;
+
+  private:
+    const Where* up_ = nullptr;
+    std::string_view name_;  // of the topmost: the base pointer
+    std::size_t index_ = 0;
+    bool is_index_ = false;
+};
+
+// Appends findings of one severity, at most findings_max, and none where the schema already reported.
+class Report {
+  public:
+    Report(kube::Findings& out, kube::Severity severity, std::size_t findings_max)
+        : out_(out), first_(out.size()), severity_(severity), findings_max_(findings_max) {}
+
+    // `found` is shown in the message; give the absent Value for what must not be shown.
+    void add(kube::CauseType cause, std::string_view rule, std::string pointer, json::Value found,
+             std::string_view message, std::string_view hint = {}) {
+        put(cause, rule, std::move(pointer), {}, found, message, hint);
+    }
+    void missing(std::string_view rule, const Where& object, std::string_view member, std::string_view message,
+                 std::string_view hint = {}) {
+        put(kube::CauseType::required, rule, object.pointer(), member, {}, message, hint);
+    }
+    bool full() const noexcept { return out_.size() - first_ >= findings_max_; }
+
+  private:
+    void put(kube::CauseType cause, std::string_view rule, std::string pointer, std::string_view member,
+             json::Value found, std::string_view message, std::string_view hint);
+
+    kube::Findings& out_;
+    std::size_t first_;  // findings before it are the caller's, the schema's among them
+    kube::Severity severity_;
+    std::size_t findings_max_;
+};
+
+// Names that must not repeat. Up to 16 are compared pair by pair on the stack, more are sorted.
+class NameSet {
+  public:
+    struct Entry {
+        const char* data;
+        std::uint32_t size;
+        std::uint32_t list;   // which list it stands in, when several share the names
+        std::uint32_t index;  // in that list
+        std::uint32_t place;  // of the name on the document's tape
+
+        std::string_view text() const noexcept { return {data, size}; }
+    };
+
+    // All names of one set are strings of one document.
+    void add(json::Value name, std::uint32_t list, std::size_t index) {
+        any_ = name;
+        const std::string_view text = name.raw_string();
+        const Entry entry{text.data(), static_cast<std::uint32_t>(text.size()), list, static_cast<std::uint32_t>(index),
+                          name.index()};
+        if (count_ < few_max) {
+            few_[count_++] = entry;
+            return;
+        }
+        if (many_.empty()) {
+            many_.assign(few_.begin(), few_.end());
+        }
+        many_.push_back(entry);
+    }
+
+    json::Value value_of(const Entry& entry) const noexcept { return {any_.tape(), any_.strings(), entry.place}; }
+
+    // Calls f(repeat, first) for each entry whose text stood before, in the order of the lists.
+    template <class F>
+    void each_repeat(F f) {
+        if (many_.empty()) {
+            for (std::size_t i = 1; i < count_; ++i) {
+                for (std::size_t j = 0; j < i; ++j) {
+                    if (few_[i].text() == few_[j].text()) {
+                        f(few_[i], few_[j]);
+                        break;
+                    }
+                }
+            }
+            return;
+        }
+        for (const auto& [repeat, first] : sorted_repeats()) {
+            f(repeat, first);
+        }
+    }
+
+  private:
+    static constexpr std::size_t few_max = 16;
+    std::vector<std::pair<Entry, Entry>> sorted_repeats();
+
+    json::Value any_;
+    std::array<Entry, few_max> few_;
+    std::size_t count_ = 0;
+    std::vector<Entry> many_;  // all of them, once there are more than few_max
+};
+
+// The rules of one section each; rules.cpp calls them.
+struct RuleOptions;
+void check_body(json::Value body, const Where& at, const RuleOptions& options, Report& report);
+void check_workload(json::Value workload, const Where& at, Report& report);
+void check_scaling(json::Value scaling, const Where& at, Report& report);
+void check_rollout(json::Value rollout, const Where& at, Report& report);
+void check_mcp(json::Value mcp, const Where& at, std::string_view namespace_name, Report& report);
+// Each member of an object must be a quantity that is not negative.
+void check_quantities(json::Value amounts, const Where& at, std::string_view rule, Report& report);
+// "512MB" -> "write 512M or 512Mi"; "" when there is no guess.
+std::string quantity_hint(std::string_view text);
+// k8s and docker run as a Deployment; the others are only registered.
+bool runs_here(json::Value runtime_type) noexcept;
+
+}  // namespace ossa::schema
