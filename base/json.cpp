@@ -30,6 +30,74 @@ constexpr std::uint64_t word(char tag, std::uint64_t payload = 0) {
 
 std::string at_byte(std::size_t offset) { return " at byte " + std::to_string(offset); }
 
+// RapidJSON reads the escape of a lone second half, \\udc00, and writes it as bytes that are no UTF-8.
+bool has_half_character(std::string_view text) {
+    for (std::size_t at = text.find('\xED'); at != std::string_view::npos; at = text.find('\xED', at + 1)) {
+        if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xA0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The end of the JSON number at `at` if it has an exponent, else 0.
+std::size_t end_of_exponent_number(std::string_view text, std::size_t at) {
+    const auto digits = [&] {
+        const std::size_t from = at;
+        while (at < text.size() && text[at] >= '0' && text[at] <= '9') {
+            ++at;
+        }
+        return at - from;
+    };
+    at += text[at] == '-' ? 1 : 0;
+    const bool zero = at < text.size() && text[at] == '0';
+    const std::size_t whole = digits();
+    if (whole == 0 || (zero && whole > 1)) {
+        return 0;
+    }
+    if (at < text.size() && text[at] == '.') {
+        ++at;
+        if (digits() == 0) {
+            return 0;
+        }
+    }
+    if (at == text.size() || (text[at] != 'e' && text[at] != 'E')) {
+        return 0;
+    }
+    ++at;
+    at += at < text.size() && (text[at] == '+' || text[at] == '-') ? 1 : 0;
+    return digits() == 0 ? 0 : at;
+}
+
+// RapidJSON takes some numbers for too big that are not: 0e400, or 400 digits and then e-390. This is the same text, as
+// long as before, with such numbers written short.
+std::string with_short_numbers(std::string_view text) {
+    std::string out{text};
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        if (out[i] == '"') {
+            for (++i; i < out.size() && out[i] != '"'; ++i) {
+                i += out[i] == '\\' ? 1 : 0;
+            }
+        } else if (out[i] == '-' || (out[i] >= '0' && out[i] <= '9')) {
+            const std::size_t end = end_of_exponent_number(text, i);
+            double value = 0;
+            std::array<char, 32> shorter{};
+            if (end != 0 && std::from_chars(text.data() + i, text.data() + end, value).ec == std::errc{}) {
+                const auto written = std::to_chars(shorter.data(), shorter.data() + shorter.size(), value,
+                                                   std::chars_format::scientific);
+                const auto length = static_cast<std::size_t>(written.ptr - shorter.data());
+                if (length <= end - i) {
+                    std::fill(std::copy(shorter.data(), written.ptr, out.begin() + static_cast<std::ptrdiff_t>(i)),
+                              out.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+                }
+            }
+            // Behind the whole number: its digits must not be taken for another one.
+            i = std::min(text.find_first_not_of("+-.eE0123456789", i), text.size()) - 1;
+        }
+    }
+    return out;
+}
+
 // Writes simdjson's tape from events.
 class TapeWriter {
   public:
@@ -54,13 +122,23 @@ class TapeWriter {
         return number(fits ? 'l' : 'u', u);
     }
     bool Double(double d) {
+        if (!std::isfinite(d)) {    // the reader's own check lets 1.8e308 pass
+            refusal_ = "Number too big to be stored in double.";
+            return false;
+        }
         std::uint64_t bits = 0;
         std::memcpy(&bits, &d, sizeof bits);
         return number('d', bits);
     }
     bool RawNumber(const char*, unsigned, bool) { return false; }
-    bool String(const char* text, unsigned length, bool) { return string({text, length}); }
-    bool Key(const char* text, unsigned length, bool) { return string({text, length}); }
+    bool String(const char* text, unsigned length, bool) {
+        if (has_half_character({text, length})) {
+            refusal_ = "The surrogate pair in string is invalid.";
+            return false;
+        }
+        return string({text, length});
+    }
+    bool Key(const char* text, unsigned length, bool copy) { return String(text, length, copy); }
     bool StartObject() { return open('{'); }
     bool EndObject(unsigned members = 0) { return close('}', members); }
     bool StartArray() { return open('['); }
@@ -83,6 +161,25 @@ class TapeWriter {
         tape_.push_back(word('r'));
         tape_[0] = word('r', tape_.size());
         strings_.resize(strings_.size() + padding_bytes);
+    }
+
+    // Takes over a finished tape, its end included, in no more memory than it needs.
+    void copy(const std::uint64_t* tape, const std::uint8_t* strings) {
+        const std::size_t words = tape[0] & 0xFFFFFFFFU;
+        std::size_t bytes = 0;
+        for (std::size_t i = 1; i < words; ++i) {
+            const char tag = static_cast<char>(tape[i] >> 56U);
+            if (tag == '"') {
+                std::uint32_t length = 0;
+                std::memcpy(&length, strings + (tape[i] & payload_mask), sizeof length);
+                bytes = std::max<std::size_t>(bytes, (tape[i] & payload_mask) + sizeof length + length + 1);
+            }
+            i += tag == 'l' || tag == 'u' || tag == 'd' ? 1 : 0;
+        }
+        tape_.assign(tape, tape + words);
+        strings_.assign(strings, strings + bytes);
+        strings_.resize(bytes + padding_bytes);
+        strings_.shrink_to_fit();
     }
 
     const char* refusal() const { return refusal_; }
@@ -438,9 +535,16 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
     TapeWriter& writer = *state_->writer;
     constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
                                rapidjson::kParseFullPrecisionFlag;
+    std::string rewritten;
     rapidjson::MemoryStream stream(text.data(), text.size());
     rapidjson::Reader reader;
-    const rapidjson::ParseResult parsed = reader.Parse<flags>(stream, writer);
+    rapidjson::ParseResult parsed = reader.Parse<flags>(stream, writer);
+    if (parsed.Code() == rapidjson::kParseErrorNumberTooBig) {
+        rewritten = with_short_numbers(text);
+        stream = rapidjson::MemoryStream(rewritten.data(), rewritten.size());
+        writer.start();
+        parsed = reader.Parse<flags>(stream, writer);
+    }
     if (parsed.IsError()) {
         const std::string what = parsed.Code() == rapidjson::kParseErrorTermination
                                      ? writer.refusal()
@@ -463,6 +567,12 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
 Result<Document> Document::from(std::string_view text, const Limits& limits) {
     Document document;
     OSSA_CHECK(document.parse(text, limits));
+    // Kept rather than reused: without simdjson's work space, which is many times the text.
+    auto compact = std::make_unique<TapeWriter>(limits);
+    compact->copy(document.root_.tape(), document.root_.strings());
+    document.state_ = std::make_unique<State>();
+    document.root_ = Value{compact->tape(), compact->strings(), 1};
+    document.state_->writer = std::move(compact);
     return document;
 }
 
@@ -539,7 +649,9 @@ class PathFinder {
     bool RawNumber(const char*, unsigned, bool) { return scalar(); }
     bool String(const char* text, unsigned length, bool) {
         if (on_path_ && matched_ == path_.size()) {
-            found_ = std::string(text, length);
+            if (!has_half_character({text, length})) {
+                found_ = std::string(text, length);
+            }
             return false;
         }
         return scalar();

@@ -152,6 +152,13 @@ std::optional<Problem> Document::read(const Part& part, const Limits& limits, Re
         if (is_blank(tree.source)) {
             return {};
         }
+        if (!tree.source.ends_with('\n')) {
+            // kubectl reads by lines and ends each with a newline, which a block scalar at the end shows.
+            char* const copy = tree.arena.take(tree.source.size() + 1);
+            std::memcpy(copy, tree.source.data(), tree.source.size());
+            copy[tree.source.size()] = '\n';
+            tree.source = {copy, tree.source.size() + 1};
+        }
         if (how == ReadAs::libyaml || !scan_quick(tree, limits)) {
             tree.nodes.clear();
             tree.open.clear();

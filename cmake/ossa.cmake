@@ -1,4 +1,5 @@
 # What every room shares: language, warnings, sanitizers, hardening, ccache; and the one call that makes a room.
+get_filename_component(OSSA_ROOT ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -16,7 +17,7 @@ endif()
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Werror -fno-omit-frame-pointer)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
   add_link_options(-Wl,-z,relro,-z,now -Wl,--as-needed)
@@ -48,7 +49,7 @@ find_package(Threads REQUIRED)
 function(ossa_library)
   cmake_parse_arguments(ROOM "" "NAME" "SOURCES;DEPS;PRIVATE" ${ARGN})
   add_library(ossa_${ROOM_NAME} STATIC ${ROOM_SOURCES})
-  target_include_directories(ossa_${ROOM_NAME} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_include_directories(ossa_${ROOM_NAME} PUBLIC ${OSSA_ROOT})
   list(TRANSFORM ROOM_DEPS PREPEND ossa_)
   target_link_libraries(ossa_${ROOM_NAME} PUBLIC ${ROOM_DEPS} PRIVATE ${ROOM_PRIVATE})
 endfunction()
@@ -60,7 +61,7 @@ function(ossa_embed target)
   add_custom_command(
     OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DNAME=${E_NAME} -DIN=${CMAKE_CURRENT_SOURCE_DIR}/${E_FILE} -DOUT=${out}
-            -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${E_FILE} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
+            -P ${OSSA_ROOT}/cmake/embed.cmake
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${E_FILE} ${OSSA_ROOT}/cmake/embed.cmake)
   target_sources(${target} PRIVATE ${out})
 endfunction()

@@ -1,0 +1,273 @@
+// Session: one connection, from its handshake to its end. Worker: one thread, its io_context and its sessions.
+// Private to net. Everything here belongs to the worker's thread, apart from what says otherwise.
+//
+//   handshake -> idle -> head -> body -> (handler) -> [deferred] -> [writing] -> idle | lingering -> closed
+//
+// There is one wait for the socket at a time in each direction and no timer per session: the worker's tick looks at all
+// deadlines. The socket is read and written directly (net/stream.hpp), so the usual request costs one wait, one read and one
+// write, and no allocation: the buffer comes from the worker's pool, the waits from memory in the session.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <atomic>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/buffer.hpp"
+#include "net/metrics.hpp"
+#include "net/request_head.hpp"
+#include "net/server.hpp"
+#include "net/stream.hpp"
+
+namespace ossa::net {
+
+class Session;
+class Worker;
+
+// The server's metrics, looked up once. Any thread.
+struct ServerMetrics {
+    ServerMetrics(Metrics& metrics, const std::string& listener);
+    void count_answer(unsigned status) noexcept;
+
+    Gauge& connections_open;
+    Counter& connections;
+    Counter& connections_refused;
+    Counter& handshakes_failed;
+    Gauge& inflight_requests;
+    Counter& read_bytes;
+    Counter& written_bytes;
+    std::array<Counter*, 500> by_status;  // by status - 100
+};
+
+// What all workers of one server share. Any thread.
+struct Shared : std::enable_shared_from_this<Shared> {
+    explicit Shared(ServerOptions options_in);
+
+    enum class Phase : std::uint8_t { serving, closing, finishing };
+
+    ServerOptions options;
+    std::unique_ptr<Metrics> own_metrics;  // when the owner gave none
+    ServerMetrics metrics;
+    ByteBudget budget;
+    std::atomic<std::size_t> connections{0};
+    std::atomic<Phase> phase{Phase::serving};
+};
+
+// A request that is answered later, and the memory it lives in. Belongs to whoever holds it.
+struct Deferred {
+    std::shared_ptr<Shared> shared;  // first: the charge ends before its budget
+    std::weak_ptr<Worker> worker;
+    std::size_t slot = 0;
+    std::uint64_t serial = 0;
+    Request request;
+    Response response;
+    Buffer buffer;
+    Charge charge;
+
+    static void give_back(std::unique_ptr<Deferred> deferred);
+};
+
+// The memory of one asynchronous wait.
+class WaitMemory {
+  public:
+    void* take(std::size_t bytes) {
+        if (bytes <= sizeof storage_ && !used_) {
+            used_ = true;
+            return storage_;
+        }
+        return ::operator new(bytes);
+    }
+    void give_back(void* at) noexcept {
+        if (at == storage_) {
+            used_ = false;
+        } else {
+            ::operator delete(at);
+        }
+    }
+
+  private:
+    alignas(std::max_align_t) std::byte storage_[192];
+    bool used_ = false;
+};
+
+template <class T>
+struct WaitAllocator {
+    using value_type = T;
+    explicit WaitAllocator(WaitMemory& memory_in) noexcept : memory(&memory_in) {}
+    template <class U>
+    WaitAllocator(const WaitAllocator<U>& other) noexcept : memory(other.memory) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(memory->take(n * sizeof(T))); }
+    void deallocate(T* at, std::size_t) noexcept { memory->give_back(at); }
+    template <class U>
+    bool operator==(const WaitAllocator<U>& other) const noexcept {
+        return memory == other.memory;
+    }
+    WaitMemory* memory;
+};
+
+class Session {
+  public:
+    using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+
+    Session(Worker& worker, std::size_t slot, std::uint64_t serial, Socket socket, SSL* ssl);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    void start();
+    void on_tick(SteadyPoint now);
+    void finish_if_idle(SteadyPoint now);  // the server's end: no further request will be waited for
+    void cut();                            // close now
+    void on_deferred_answer(std::unique_ptr<Deferred> deferred);
+    bool removable() const noexcept { return state_ == State::closed && !reading_ && !writing_ && !posted_; }
+
+    std::unique_ptr<Deferred> defer(Request& request, Response& response);
+    boost::asio::io_context& context() noexcept;
+    std::size_t slot() const noexcept { return slot_; }
+    std::uint64_t serial() const noexcept { return serial_; }
+
+  private:
+    enum class State : std::uint8_t { handshake, idle, head, body, deferred, writing, lingering, closed };
+    enum class Next : std::uint8_t { read, again, stop };
+    struct Wait;
+    struct Turn;
+    struct Unsent {  // of an answer that the socket did not take at once
+        std::string first;
+        std::size_t first_at = 0;
+        std::string body;
+        std::size_t body_at = 0;
+    };
+
+    void wait_readable();
+    void wait_writable();
+    void on_ready(bool for_reading);
+    void resume();
+    void yield();
+
+    bool shake_hands();
+    void run();
+    Next step();
+    Next on_head();
+    bool body_is_complete(Next& refused);
+    Next handle();
+    Next answer(Response& response, std::string_view allow = {});
+    Next refuse(unsigned status, std::string_view reason, std::string_view allow = {});
+    Next write_out(std::string_view first, std::string& body, std::size_t body_at);
+    bool continue_writing();
+    Next finish_answer();
+    bool make_room();
+    void send_continue();
+    void begin_request(SteadyPoint now);
+    void park();
+    void release_buffer();
+    void end_request();
+    void uncount() noexcept;
+
+    void linger();
+    void drop_input();
+    void close(std::string_view reason);
+    std::string peer() const;
+    std::string_view bytes() const noexcept { return {buffer_.data(), used_}; }
+
+    Worker& worker_;
+    const Shared& shared_;
+    Socket socket_;
+    Stream stream_;
+    SteadyPoint deadline_{};
+    SteadyPoint arrived_{};
+    Buffer buffer_;
+    Charge charge_;
+    std::size_t used_ = 0;         // bytes in buffer_
+    std::size_t body_end_ = 0;     // chunked: decoded so far
+    std::size_t raw_ = 0;          // chunked: read so far
+    std::size_t request_end_ = 0;  // where the next request begins; 0 while unknown
+    std::optional<RequestHead> head_;
+    std::optional<ChunkedBody> chunks_;
+    const Route* route_ = nullptr;
+    std::unique_ptr<Unsent> unsent_;
+    std::size_t lingered_ = 0;
+    const std::size_t slot_;
+    const std::uint64_t serial_;
+    unsigned answer_status_ = 0;
+    State state_ = State::handshake;
+    bool close_after_ = false;
+    bool counted_inflight_ = false;
+    bool served_ = false;
+    bool reading_ = false;  // a wait is outstanding
+    bool writing_ = false;
+    bool posted_ = false;
+    WaitMemory read_memory_;
+    WaitMemory write_memory_;
+};
+
+class Worker : public std::enable_shared_from_this<Worker> {
+  public:
+    Worker(std::shared_ptr<Shared> shared, unsigned index);
+    ~Worker();
+
+    // Any thread.
+    boost::asio::io_context& context() noexcept { return io_; }
+    void post_adopt(int fd);      // takes a connected socket
+    void post_finish();           // ends when the last session has
+    void post_cut();              // ends now
+
+    // The thread's whole life.
+    void run();
+
+    unsigned index() const noexcept { return index_; }
+    Shared& shared() noexcept { return *shared_; }
+    BufferPool& pool() noexcept { return pool_; }
+    std::array<char, 16384>& stage() noexcept { return stage_; }  // where an answer is put together
+    Response& response() noexcept { return response_; }
+    std::string_view date(SteadyPoint now) noexcept;
+
+    void adopt(int fd);  // the same, on this thread
+    void remove_if_done(Session& session);
+    Session* find(std::size_t slot, std::uint64_t serial) noexcept;
+
+  private:
+    class Arrival;
+    void adopt(Arrival arrival);
+    void arm_tick();
+    void on_tick(const boost::system::error_code& ec);
+    void finish();
+    void cut();
+    void end_if_empty();
+    template <class F>
+    void for_each_session(F&& f);
+
+    std::shared_ptr<Shared> shared_;
+    const unsigned index_;
+    boost::asio::io_context io_{1};
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_;
+    boost::asio::basic_waitable_timer<std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>,
+                                      boost::asio::io_context::executor_type> ticker_;
+    std::chrono::milliseconds tick_;
+    bool ticking_ = false;
+    bool finishing_ = false;
+    std::vector<std::unique_ptr<Session>> sessions_;
+    std::vector<std::size_t> free_slots_;
+    std::size_t count_ = 0;
+    std::uint64_t serial_ = 0;
+    BufferPool pool_;
+    Response response_;
+    std::array<char, 16384> stage_{};
+    std::array<char, 40> date_{};
+    std::size_t date_length_ = 0;
+    SteadyPoint date_until_{};
+};
+
+}  // namespace ossa::net
