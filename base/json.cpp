@@ -687,6 +687,7 @@ class PathFinder {
 }  // namespace
 
 std::optional<std::string> find_string(std::string_view text, std::initializer_list<std::string_view> path) {
+    text.remove_prefix(text.starts_with("\xEF\xBB\xBF") ? 3 : 0);
     rapidjson::MemoryStream stream(text.data(), text.size());
     rapidjson::Reader reader;
     PathFinder finder(path);

@@ -185,7 +185,7 @@ class Emitter {
         : tree_(tree), limits_(limits), builder_(builder), remarks_(remarks) {}
 
     std::optional<Problem> run() {
-        decoded_ = 1;   // go-yaml counts the document as well
+        decoded_ = 1;  // go-yaml counts the document as well
         value(0);
         return std::move(problem_);
     }
@@ -268,7 +268,8 @@ class Emitter {
 
     bool deeper(const Node& at) {
         if (depth_ >= limits_.depth_max) {
-            return fail("yaml/depth", at.place(), "nested deeper than " + std::to_string(limits_.depth_max) + " levels");
+            return fail("yaml/depth", at.place(),
+                        "nested deeper than " + std::to_string(limits_.depth_max) + " levels");
         }
         ++depth_;
         return true;
@@ -314,7 +315,7 @@ class Emitter {
     // Adds a mapping's members to entries_[base..]; a later one of a name takes the place of an earlier.
     bool collect(std::uint32_t index, std::size_t base, bool merged) {
         const std::uint32_t end = node(index).next;
-        std::unordered_map<std::string_view, std::size_t> known;   // only for large mappings
+        std::unordered_map<std::string_view, std::size_t> known;  // only for large mappings
         for (std::uint32_t name_at = index + 1; name_at < end;) {
             const std::uint32_t value_at = node(name_at).next;
             const std::uint32_t behind = node(value_at).next;
@@ -376,12 +377,12 @@ class Emitter {
     void supersede(Entry& earlier, const Entry& later) {
         if (!earlier.merged && !later.merged) {
             if (alias_depth_ == 0) {
-                remark(RemarkKind::duplicate_key, node(later.name_at).place(), node(earlier.name_at).place(), later.value_at,
-                       later.name, {});
+                remark(RemarkKind::duplicate_key, node(later.name_at).place(), node(earlier.name_at).place(),
+                       later.value_at, later.name, {});
             }
         } else if (!earlier.merged && later.merged && alias_depth_ <= 1) {
-            remark(RemarkKind::merge_overrides, node(earlier.name_at).place(), node(later.name_at).place(), earlier.value_at,
-                   earlier.name, {});
+            remark(RemarkKind::merge_overrides, node(earlier.name_at).place(), node(later.name_at).place(),
+                   earlier.value_at, earlier.name, {});
         }
         const bool stays_explicit = !earlier.merged || !later.merged;
         const std::uint32_t name_at = later.merged && !earlier.merged ? earlier.name_at : later.name_at;
@@ -414,7 +415,8 @@ class Emitter {
                     if (!is_mapping) {
                         return wrong();
                     }
-                    if (one.kind == NodeKind::alias ? !merge_alias(one, base) : !(count(one) && collect(*child, base, true))) {
+                    if (one.kind == NodeKind::alias ? !merge_alias(one, base)
+                                                    : !(count(one) && collect(*child, base, true))) {
                         return false;
                     }
                 }
@@ -446,7 +448,8 @@ class Emitter {
             }
             return fail("yaml/key", at.place(), "a mapping or list cannot be a key", std::move(hint));
         }
-        return fail("yaml/key", at.place(), "this key is no text: found " + (target.length == 0 ? "nothing" : std::string{target.view()}),
+        return fail("yaml/key", at.place(),
+                    "this key is no text: found " + (target.length == 0 ? "nothing" : std::string{target.view()}),
                     "put the key in quotes");
     }
 
@@ -454,8 +457,9 @@ class Emitter {
         if (alias_depth_ > 0) {
             bytes_by_alias_ += bytes;
             if (bytes_by_alias_ > limits_.bytes_max) {
-                return fail("yaml/size", at.place(),
-                            "more than " + std::to_string(limits_.bytes_max) + " bytes when the aliases are written out");
+                return fail(
+                    "yaml/size", at.place(),
+                    "more than " + std::to_string(limits_.bytes_max) + " bytes when the aliases are written out");
             }
         }
         return true;
@@ -575,12 +579,14 @@ class Emitter {
             std::int64_t whole = 0;
             double real = 0;
             const char* const last = text.data() + text.size();
-            if (const auto made = std::from_chars(text.data(), last, whole); made.ec == std::errc{} && made.ptr == last) {
+            if (const auto made = std::from_chars(text.data(), last, whole);
+                made.ec == std::errc{} && made.ptr == last) {
                 builder_.integer(whole);
             } else if (std::from_chars(text.data(), last, real).ec == std::errc{}) {
                 builder_.number(real);
             } else {
-                return fail("yaml/number", at.place(), "the number " + std::string{text.substr(0, 40)} + " is too large");
+                return fail("yaml/number", at.place(),
+                            "the number " + std::string{text.substr(0, 40)} + " is too large");
             }
         }
         return true;
@@ -589,7 +595,8 @@ class Emitter {
     void remark(RemarkKind kind, Place place, Place other, std::uint32_t value_at, std::string_view text,
                 std::string_view became) {
         if (remarks_.size() < 1000) {
-            remarks_.push_back({kind, place, other, pointer_to(tree_, value_at), std::string{text}, std::string{became}});
+            remarks_.push_back(
+                {kind, place, other, pointer_to(tree_, value_at), std::string{text}, std::string{became}});
         }
     }
 
@@ -598,7 +605,7 @@ class Emitter {
     json::Builder& builder_;
     std::vector<Remark>& remarks_;
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> active_;    // targets of the aliases that are open
+    std::vector<std::uint32_t> active_;  // targets of the aliases that are open
     std::optional<Problem> problem_;
     std::uint64_t decoded_ = 0;
     std::uint64_t by_alias_ = 0;
@@ -626,8 +633,9 @@ std::optional<std::string_view> name_of(Tree& tree, std::uint32_t index) {
         const auto bytes = base64(at->view());
         return bytes ? std::optional{tree.arena.copy(as_utf8(*bytes))} : std::nullopt;
     }
-    const bool resolvable = at->tag == Tag::none ? at->style == Style::plain && tree.notation == Notation::yaml
-                                                 : at->tag != Tag::str && at->tag != Tag::other && at->tag != Tag::merge;
+    const bool resolvable = at->tag == Tag::none
+                                ? at->style == Style::plain && tree.notation == Notation::yaml
+                                : at->tag != Tag::str && at->tag != Tag::other && at->tag != Tag::merge;
     if (!resolvable) {
         return at->view();
     }

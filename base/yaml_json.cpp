@@ -1,4 +1,5 @@
-// A JSON text as a tree: for the places of its values, for streams of several values, and to tell JSON from YAML in braces.
+// A JSON text as a tree: for the places of its values, for streams of several values, and to tell JSON from YAML in
+// braces.
 #include <cstddef>
 
 #include "base/yaml_tree.hpp"
@@ -6,8 +7,12 @@
 namespace ossa::yaml {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 void append_utf8(char*& to, std::uint32_t c) {
     const auto put = [&](std::uint32_t byte) { *to++ = static_cast<char>(byte); };
@@ -162,8 +167,7 @@ class JsonScanner {
     std::optional<Problem> word() {
         const std::size_t start = at_;
         const std::uint32_t start_column = tree_ != nullptr ? column() : 0;
-        if (const std::string_view rest = source_.substr(at_);
-            rest.starts_with("true") || rest.starts_with("null")) {
+        if (const std::string_view rest = source_.substr(at_); rest.starts_with("true") || rest.starts_with("null")) {
             at_ += 4;
         } else if (rest.starts_with("false")) {
             at_ += 5;

@@ -93,7 +93,8 @@ std::string hint_for(std::string_view problem, std::string_view line, std::uint3
         return "this looks like a template: render it first, for example helm template . | ossa-validator -";
     }
     const std::string_view behind = column < line.size() ? line.substr(column) : std::string_view{};
-    if (behind.starts_with('\t') || line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string_view::npos) {
+    if (behind.starts_with('\t') ||
+        line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string_view::npos) {
         return "indent with spaces, YAML forbids tabs there";
     }
     if (problem.find("cannot start any token") != std::string_view::npos) {
@@ -169,7 +170,8 @@ class TreeBuilder {
                 const std::string name{text_of(event.data.alias.anchor)};
                 const auto found = anchors_.find(name);
                 if (found == anchors_.end()) {
-                    return Problem{"yaml/alias", {line, column, 0}, "no anchor &" + name + " stands before this alias", ""};
+                    return Problem{
+                        "yaml/alias", {line, column, 0}, "no anchor &" + name + " stands before this alias", ""};
                 }
                 Node& node = tree_.scalar(tree_.arena.copy(name), Style::none, line, column, code_points(name) + 1);
                 node.kind = NodeKind::alias;

@@ -1,7 +1,7 @@
-// The quick scanner: block mappings and sequences, one-line plain and quoted scalars, literal and folded blocks, one-line
-// flow collections. That is what manifests are made of; for anything else, and for anything that may be wrong, it gives
-// up and libyaml reads the part from the start, so that there is one judge of what is YAML and one source of messages.
-// A test compares the two trees over the corpus and over mutations of it.
+// The quick scanner: block mappings and sequences, one-line plain and quoted scalars, literal and folded blocks,
+// one-line flow collections. That is what manifests are made of; for anything else, and for anything that may be wrong,
+// it gives up and libyaml reads the part from the start, so that there is one judge of what is YAML and one source of
+// messages. A test compares the two trees over the corpus and over mutations of it.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -32,7 +32,9 @@ constexpr std::array<bool, 256> ends_flow_plain = [] {
     return table;
 }();
 
-bool is_blank_char(char c) { return c == ' '; }
+bool is_blank_char(char c) {
+    return c == ' ';
+}
 
 class QuickScanner {
   public:
@@ -72,53 +74,70 @@ class QuickScanner {
     struct Level {
         std::uint32_t indent;
         bool sequence;
-        bool pending;                  // a name or dash whose value has not come yet
+        bool pending;  // a name or dash whose value has not come yet
         std::uint32_t pending_line;
         std::uint32_t pending_column;
     };
 
     // ASCII text without tabs and control characters, or UTF-8 that holds no character that YAML treats apart.
     bool check_bytes() {
-        const auto* from = reinterpret_cast<const unsigned char*>(at_);
+        const auto* c = reinterpret_cast<const unsigned char*>(at_);
         const auto* const last = reinterpret_cast<const unsigned char*>(end_);
-        unsigned char odd = 0;
-        for (const auto* c = from; c < last; ++c) {
-            odd |= static_cast<unsigned char>((*c < 0x20 && *c != '\n') || *c >= 0x7F);
-        }
-        if (odd == 0) {
-            return true;
-        }
-        for (const auto* c = from; c < last;) {
-            if (*c < 0x7F) {
-                if (*c < 0x20 && *c != '\n' && (*c != '\r' || c + 1 == last || c[1] != '\n')) {
-                    return false;
-                }
-                ++c;
+        constexpr std::ptrdiff_t block = 32;  // a fixed count, which the compiler turns into a few vector operations
+        while (last - c >= block) {
+            unsigned char odd = 0;
+            for (std::ptrdiff_t i = 0; i < block; ++i) {
+                odd |= static_cast<unsigned char>(static_cast<unsigned char>((c[i] < 0x20) & (c[i] != '\n')) |
+                                                  (c[i] >= 0x7F));
+            }
+            if (odd == 0) {
+                c += block;
                 continue;
             }
-            ascii_ = false;
-            const auto more = [&](int i) { return c + i < last && (c[i] & 0xC0U) == 0x80U; };
-            if (*c >= 0xC2 && *c < 0xE0 && more(1)) {
-                if (*c == 0xC2 && c[1] < 0xA0) {
-                    return false;   // C1 controls and NEL
-                }
-                c += 2;
-            } else if ((*c & 0xF0U) == 0xE0U && more(1) && more(2)) {
-                const unsigned code = ((*c & 0x0FU) << 12U) | ((c[1] & 0x3FU) << 6U) | (c[2] & 0x3FU);
-                if (code < 0x800 || (code >= 0xD800 && code < 0xE000) || code == 0x2028 || code == 0x2029 ||
-                    code == 0xFEFF || code >= 0xFFFE) {
+            for (const auto* const stop = c + block; c < stop;) {
+                if (!check_byte(c, last)) {
                     return false;
                 }
-                c += 3;
-            } else if (*c >= 0xF0 && *c < 0xF5 && more(1) && more(2) && more(3)) {
-                const bool bad = (*c == 0xF0 && c[1] < 0x90) || (*c == 0xF4 && c[1] >= 0x90);
-                if (bad) {
-                    return false;
-                }
-                c += 4;
-            } else {
+            }
+        }
+        while (c < last) {
+            if (!check_byte(c, last)) {
                 return false;
             }
+        }
+        return true;
+    }
+
+    // One character; moves c behind it.
+    bool check_byte(const unsigned char*& c, const unsigned char* last) {
+        if (*c < 0x7F) {
+            if (*c < 0x20 && *c != '\n' && (*c != '\r' || c + 1 == last || c[1] != '\n')) {
+                return false;
+            }
+            ++c;
+            return true;
+        }
+        ascii_ = false;
+        const auto more = [&](int i) { return c + i < last && (c[i] & 0xC0U) == 0x80U; };
+        if (*c >= 0xC2 && *c < 0xE0 && more(1)) {
+            if (*c == 0xC2 && c[1] < 0xA0) {
+                return false;  // C1 controls and NEL
+            }
+            c += 2;
+        } else if ((*c & 0xF0U) == 0xE0U && more(1) && more(2)) {
+            const unsigned code = ((*c & 0x0FU) << 12U) | ((c[1] & 0x3FU) << 6U) | (c[2] & 0x3FU);
+            if (code < 0x800 || (code >= 0xD800 && code < 0xE000) || code == 0x2028 || code == 0x2029 ||
+                code == 0xFEFF || code >= 0xFFFE) {
+                return false;
+            }
+            c += 3;
+        } else if (*c >= 0xF0 && *c < 0xF5 && more(1) && more(2) && more(3)) {
+            if ((*c == 0xF0 && c[1] < 0x90) || (*c == 0xF4 && c[1] >= 0x90)) {
+                return false;
+            }
+            c += 4;
+        } else {
+            return false;
         }
         return true;
     }
@@ -280,7 +299,7 @@ class QuickScanner {
         }
         return false;
     }
-    static constexpr std::ptrdiff_t simple_key_max = 1000;   // of libyaml's 1,024
+    static constexpr std::ptrdiff_t simple_key_max = 1000;  // of libyaml's 1,024
 
     bool member(const char* s) {
         if (!is_name(s)) {
@@ -336,7 +355,7 @@ class QuickScanner {
             for (std::size_t i = 0; i < raw.size(); ++i) {
                 char c = raw[i];
                 if (*s == '\'' && c == '\'') {
-                    ++i;   // written twice
+                    ++i;  // written twice
                 } else if (*s == '"' && c == '\\') {
                     switch (raw[++i]) {
                         case 'n': c = '\n'; break;
@@ -451,14 +470,16 @@ class QuickScanner {
             s = close + 1;
             return true;
         }
-        if (!starts_plain[static_cast<unsigned char>(*s)] && !(*s == '-' && s + 1 < stop_ && s[1] >= '0' && s[1] <= '9')) {
+        if (!starts_plain[static_cast<unsigned char>(*s)] &&
+            !(*s == '-' && s + 1 < stop_ && s[1] >= '0' && s[1] <= '9')) {
             return false;
         }
         const char* stop = s;
         while (stop < stop_) {
             const char c = *stop;
             if (ends_flow_plain[static_cast<unsigned char>(c)]) {
-                if (c == ':' && stop + 1 < stop_ && stop[1] != ' ' && !ends_flow_plain[static_cast<unsigned char>(stop[1])]) {
+                if (c == ':' && stop + 1 < stop_ && stop[1] != ' ' &&
+                    !ends_flow_plain[static_cast<unsigned char>(stop[1])]) {
                     ++stop;
                     continue;
                 }
@@ -496,7 +517,7 @@ class QuickScanner {
         char* to = begin;
         std::size_t indent = 0;
         std::size_t blank_max = 0;
-        std::size_t blanks = 0;      // empty lines that wait for a line of text
+        std::size_t blanks = 0;  // empty lines that wait for a line of text
         bool any = false;
         while (at_ < end_) {
             const char* const before = at_;
@@ -571,10 +592,10 @@ class QuickScanner {
 
     Tree& tree_;
     const Limits& limits_;
-    const char* at_;          // the next line
+    const char* at_;  // the next line
     const char* end_;
-    const char* begin_ = nullptr;   // this line
-    const char* stop_ = nullptr;    // its end, without the line break
+    const char* begin_ = nullptr;  // this line
+    const char* stop_ = nullptr;   // its end, without the line break
     const char* name_end_ = nullptr;
     const char* colon_ = nullptr;
     std::uint32_t line_ = 1;
@@ -584,6 +605,8 @@ class QuickScanner {
 
 }  // namespace
 
-bool scan_quick(Tree& tree, const Limits& limits) { return QuickScanner(tree, limits).run(); }
+bool scan_quick(Tree& tree, const Limits& limits) {
+    return QuickScanner(tree, limits).run();
+}
 
 }  // namespace ossa::yaml

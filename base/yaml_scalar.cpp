@@ -32,23 +32,37 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> words
     return false;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
-// Words that begin with a letter or "~"; three spellings each.
+// Words that begin with a letter or "~": lower case, capitalized, or upper case throughout. By length, since most texts
+// that come here ("type", "name") are none of them.
 Scalar word(std::string_view text) {
-    if (text.size() > 5) {
-        return {};
+    switch (text.size()) {
+        case 1:
+            if (text[0] == 'y' || text[0] == 'Y' || text[0] == 'n' || text[0] == 'N') {
+                return of_bool(text[0] == 'y' || text[0] == 'Y');
+            }
+            return text[0] == '~' ? of_kind(Kind::null) : Scalar{};
+        case 2:
+            if (one_of(text, {"on", "On", "ON"})) {
+                return of_bool(true);
+            }
+            return one_of(text, {"no", "No", "NO"}) ? of_bool(false) : Scalar{};
+        case 3:
+            if (one_of(text, {"yes", "Yes", "YES"})) {
+                return of_bool(true);
+            }
+            return one_of(text, {"off", "Off", "OFF"}) ? of_bool(false) : Scalar{};
+        case 4:
+            if (one_of(text, {"true", "True", "TRUE"})) {
+                return of_bool(true);
+            }
+            return one_of(text, {"null", "Null", "NULL"}) ? of_kind(Kind::null) : Scalar{};
+        case 5: return one_of(text, {"false", "False", "FALSE"}) ? of_bool(false) : Scalar{};
+        default: return {};
     }
-    if (one_of(text, {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})) {
-        return of_bool(true);
-    }
-    if (one_of(text, {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})) {
-        return of_bool(false);
-    }
-    if (one_of(text, {"~", "null", "Null", "NULL"})) {
-        return of_kind(Kind::null);
-    }
-    return {};
 }
 
 // Go's strconv.ParseInt and ParseUint with base 0, underscores already gone.
@@ -199,7 +213,8 @@ Scalar number(std::string_view text) {
         const char* first = text.data() + 3;
         const char* last = text.data() + text.size();
         const auto [end, error] = std::from_chars(first, last, magnitude, 2);
-        if (first != last && error == std::errc{} && end == last && magnitude <= static_cast<std::uint64_t>(INT64_MAX)) {
+        if (first != last && error == std::errc{} && end == last &&
+            magnitude <= static_cast<std::uint64_t>(INT64_MAX)) {
             Scalar scalar;
             scalar.kind = Kind::integer;
             scalar.integer = negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);

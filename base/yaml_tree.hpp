@@ -1,4 +1,5 @@
-// The parsed form of one part, between a scanner (libyaml, the quick one, or that for JSON) and the value. Private to base/yaml*.
+// The parsed form of one part, between a scanner (libyaml, the quick one, or that for JSON) and the value. Private to
+// base/yaml*.
 #pragma once
 
 #include <cstring>
@@ -15,13 +16,13 @@ enum class Tag : std::uint8_t { none, str, boolean, integer, number, null, times
 
 // Nodes stand in document order: the children of a container follow it, names and values by turns in a mapping.
 struct Node {
-    const char* text = nullptr;      // scalars: quotes and escapes undone; alias: the anchor's name
+    const char* text = nullptr;  // scalars: quotes and escapes undone; alias: the anchor's name
     std::uint32_t length = 0;
-    std::uint32_t next = 0;          // the node behind this one and all it holds
+    std::uint32_t next = 0;  // the node behind this one and all it holds
     std::uint32_t line = 0;
     std::uint32_t column = 0;
-    std::uint32_t width = 0;         // code points, 0: to the end of the line
-    std::uint32_t target = 0;        // alias: the node it stands for
+    std::uint32_t width = 0;   // code points, 0: to the end of the line
+    std::uint32_t target = 0;  // alias: the node it stands for
     NodeKind kind = NodeKind::scalar;
     Style style = Style::none;
     Tag tag = Tag::none;
@@ -71,9 +72,9 @@ struct Document::Tree {
     std::string_view source;
     std::uint32_t first_line = 1;
     Notation notation = Notation::yaml;
-    Place rest;                          // a further document in the same part
-    std::vector<std::uint32_t> open;     // work space of the scanners
-    std::string names;                   // work space of the emitter
+    Place rest;                       // a further document in the same part
+    std::vector<std::uint32_t> open;  // work space of the scanners
+    std::string names;                // work space of the emitter
 
     void clear() {
         nodes.clear();

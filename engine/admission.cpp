@@ -26,9 +26,13 @@ constexpr std::int64_t replicas_max = 10'000;
 
 // Most important first: what leaks, then what will not run, then what surprises, then what is merely unknown.
 int weight_of(const kube::Finding& warning) {
-    static constexpr std::array<std::string_view, 6> order{"agent/secret-literal", "agent/image-missing",
-                                                           "agent/image-latest", "agent/inline-schema",
-                                                           "agent/inline-schema-not-checked", "agent/unknown-field"};
+    static constexpr std::array<std::string_view, 7> order{"agent/secret-literal",
+                                                           "agent/image-missing",
+                                                           "agent/memory-unit",
+                                                           "agent/image-latest",
+                                                           "agent/inline-schema",
+                                                           "agent/inline-schema-not-checked",
+                                                           "agent/unknown-field"};
     const auto at = std::find(order.begin(), order.end(), warning.rule);
     return static_cast<int>(at - order.begin());
 }
@@ -223,7 +227,9 @@ void judge(Door door, const kube::AdmissionRequest& request, const Policy& polic
         case Door::mutate_agent:
             default_agent(request.object, request.old_object, judgement.run, scratch.patch);
             return review.allow(scratch.patch);
-        case Door::validate_agent: judge_agent(request.object, request.old_object, policy, judgement); break;
+        case Door::validate_agent:
+            judge_agent(request.object, request.old_object, policy, judgement, request.namespace_);
+            break;
         case Door::validate_scale: judge_scale(request.object, judgement); break;
         case Door::validate_tenant_quota: judge_tenant_quota(request.object, request.old_object, judgement); break;
     }
@@ -281,8 +287,8 @@ void Judgement::clear() {
     run.clear();
 }
 
-void judge_agent(Value object, Value old, const Policy& policy, Judgement& out) {
-    const schema::RuleOptions options{.require_image = policy.require_image};
+void judge_agent(Value object, Value old, const Policy& policy, Judgement& out, std::string_view namespace_name) {
+    const schema::RuleOptions options{.namespace_name = namespace_name, .require_image = policy.require_image};
     const bool has_spec = run_spec(schema::agent_spec_plan(), object, false, true, out.run);
     take_schema_errors(out);
     schema::check_agent(object, old, options, out.errors);

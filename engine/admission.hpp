@@ -40,7 +40,9 @@ struct Judgement {
 };
 
 // object: the whole object with apiVersion, kind, metadata and spec; old: the stored one on an update, else absent.
-void judge_agent(json::Value object, json::Value old, const Policy& policy, Judgement& out);
+// namespace_name: where it goes, when its metadata does not say so yet.
+void judge_agent(json::Value object, json::Value old, const Policy& policy, Judgement& out,
+                 std::string_view namespace_name = {});
 void judge_tenant_quota(json::Value object, json::Value old, Judgement& out);
 // A bare OSSA 1.0 document: the schema, the rules that concern its body, the warnings that need no cluster.
 void judge_ossa_document(json::Value document, const Policy& policy, Judgement& out);

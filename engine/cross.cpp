@@ -14,7 +14,9 @@ using json::Value;
 using kube::CauseType;
 using kube::Severity;
 
-std::string text(Value value) { return std::string{value.string_or("")}; }
+std::string text(Value value) {
+    return std::string{value.string_or("")};
+}
 
 std::int64_t product(std::int64_t a, std::int64_t b) {
     std::int64_t out = 0;
@@ -26,7 +28,9 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
     return __builtin_add_overflow(a, b, &out) ? std::numeric_limits<std::int64_t>::max() : out;
 }
 
-std::int64_t not_negative(std::int64_t value) { return std::max<std::int64_t>(value, 0); }
+std::int64_t not_negative(std::int64_t value) {
+    return std::max<std::int64_t>(value, 0);
+}
 
 // A count of GPUs as a limit has it: "2" or 2.
 std::optional<std::int64_t> gpu_limit(Value resources) {
@@ -113,7 +117,9 @@ class CrossCheck {
   private:
     // Bare documents live in no namespace; they are compared among themselves.
     static std::string scope(const AgentFacts& agent) { return agent.bare ? std::string{"\n"} : agent.namespace_; }
-    static std::string body_of(const AgentFacts& agent) { return agent.pointer + (agent.bare ? "/agent" : "/spec/agent"); }
+    static std::string body_of(const AgentFacts& agent) {
+        return agent.pointer + (agent.bare ? "/agent" : "/spec/agent");
+    }
 
     void add(std::size_t source, Severity severity, CauseType cause, std::string rule, std::string pointer,
              std::string found, std::string message, std::string hint = {}) {
@@ -139,7 +145,7 @@ class CrossCheck {
                         agent.pointer + "/metadata/name", quoted(agent.name),
                         "the Agent of this name in namespace " + agent.namespace_ + " is also in " +
                             where_[agents_[first->second].source] + "; what is applied last stays");
-                    continue;   // the same object twice has the same id, of course
+                    continue;  // the same object twice has the same id, of course
                 }
             }
             if (agent.id.empty()) {
@@ -161,13 +167,12 @@ class CrossCheck {
             const auto& known = by_id_[scope(agent)];
             for (const DependencyFact& dependency : agent.dependencies) {
                 if (dependency.agent_id == agent.id) {
-                    continue;   // agent/self-dependency says so
+                    continue;  // agent/self-dependency says so
                 }
                 const auto found = known.find(dependency.agent_id);
                 if (found == known.end()) {
                     add(agent.source, Severity::warning, CauseType::not_found, "agent/dependency-missing",
-                        agent.pointer + dependency.pointer,
-                        quoted(dependency.agent_id),
+                        agent.pointer + dependency.pointer, quoted(dependency.agent_id),
                         "no agent of this id is among the given documents");
                     continue;
                 }
@@ -189,7 +194,8 @@ class CrossCheck {
             add(agent.source, Severity::warning, CauseType::invalid, "agent/dependency-unmet",
                 agent.pointer + dependency.pointer, quoted(dependency.agent_id),
                 "its version " + target.version + " (" + where_[target.source] + ") is " +
-                    (low ? "below min_version " + dependency.min_version : "above max_version " + dependency.max_version));
+                    (low ? "below min_version " + dependency.min_version
+                         : "above max_version " + dependency.max_version));
         }
     }
 
@@ -232,7 +238,8 @@ class CrossCheck {
     }
 
     template <class Path>
-    void report_cycle(const Path& path, std::size_t back_to, const AgentFacts& agent, const DependencyFact& dependency) {
+    void report_cycle(const Path& path, std::size_t back_to, const AgentFacts& agent,
+                      const DependencyFact& dependency) {
         std::string shown;
         bool within = false;
         for (const auto& step : path) {
@@ -241,8 +248,9 @@ class CrossCheck {
                 shown += agents_[step.agent].id + " -> ";
             }
         }
-        add(agent.source, Severity::error, CauseType::invalid, "agent/dependency-cycle", agent.pointer + dependency.pointer,
-            quoted(dependency.agent_id), "agents that wait for each other: " + shown + agents_[back_to].id,
+        add(agent.source, Severity::error, CauseType::invalid, "agent/dependency-cycle",
+            agent.pointer + dependency.pointer, quoted(dependency.agent_id),
+            "agents that wait for each other: " + shown + agents_[back_to].id,
             "move one of these dependencies to dependencies.optional");
     }
 
@@ -271,8 +279,9 @@ class CrossCheck {
                 add(agent.source, Severity::warning, CauseType::not_found, "agent/tenant",
                     agent.pointer + (agent.tenant.empty() ? "/spec" : "/spec/tenantRef"),
                     agent.tenant.empty() ? "" : quoted(agent.tenant),
-                    (agent.tenant.empty() ? std::string{"no tenantRef, and there are several TenantQuotas in namespace "}
-                                          : std::string{"no such TenantQuota is among those given of namespace "}) +
+                    (agent.tenant.empty()
+                         ? std::string{"no tenantRef, and there are several TenantQuotas in namespace "}
+                         : std::string{"no such TenantQuota is among those given of namespace "}) +
                         agent.namespace_ + ": " + names);
                 continue;
             }
@@ -281,14 +290,16 @@ class CrossCheck {
             used[*quota].gpus = sum(used[*quota].gpus, agent.demand.gpus);
             const auto most = quotas_[*quota].replicas_per_agent_max;
             if (most && agent.demand.replicas > *most) {
-                add(agent.source, Severity::error, CauseType::forbidden, "tenantquota/replicas-per-agent", body_of(agent),
-                    "", "this Agent asks for " + std::to_string(agent.demand.replicas) + " replicas, TenantQuota " +
-                            quotas_[*quota].name + " allows maxReplicasPerAgent " + std::to_string(*most));
+                add(agent.source, Severity::error, CauseType::forbidden, "tenantquota/replicas-per-agent",
+                    body_of(agent), "",
+                    "this Agent asks for " + std::to_string(agent.demand.replicas) + " replicas, TenantQuota " +
+                        quotas_[*quota].name + " allows maxReplicasPerAgent " + std::to_string(*most));
             }
         }
         for (std::size_t i = 0; i < quotas_.size(); ++i) {
             const QuotaFacts& quota = quotas_[i];
-            const auto compare = [&](std::string_view member, std::optional<std::int64_t> limit, std::int64_t declared) {
+            const auto compare = [&](std::string_view member, std::optional<std::int64_t> limit,
+                                     std::int64_t declared) {
                 if (limit && declared > *limit) {
                     add(quota.source, Severity::error, CauseType::forbidden, "tenantquota/exceeded",
                         quota.pointer + "/spec/" + std::string{member}, std::to_string(*limit),

@@ -1,7 +1,7 @@
 // Cross checks: what is wrong between the Agents and TenantQuotas of one set, and with none of them alone.
 //
-// Pure. The set is what was given (files in CI), not what a cluster holds: a dependency that is "not present" may well be
-// there in the cluster, so that is a warning. Facts are copied out of the documents, so these may be gone by then.
+// Pure. The set is what was given (files in CI), not what a cluster holds: a dependency that is "not present" may well
+// be there in the cluster, so that is a warning. Facts are copied out of the documents, so these may be gone by then.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ struct DeclaredDemand {
 
 struct DependencyFact {
     std::string agent_id, min_version, max_version;
-    std::string pointer;       // of the entry's agent_id
+    std::string pointer;  // of the entry's agent_id
     bool required = false;
 };
 
 struct AgentFacts {
-    std::size_t source = 0;    // of the caller: which document
-    bool bare = false;         // an OSSA document that is no Kubernetes object
+    std::size_t source = 0;  // of the caller: which document
+    bool bare = false;       // an OSSA document that is no Kubernetes object
     std::string namespace_, name, id, version, tenant;
-    std::string pointer;       // before every pointer: "" or "/items/3"
+    std::string pointer;  // before every pointer: "" or "/items/3"
     std::vector<DependencyFact> dependencies;
     DeclaredDemand demand;
 };

@@ -2,7 +2,8 @@
 // Beast parses; what Beast lets through and a proxy in front could read otherwise is refused here: a Transfer-Encoding other
 // than exactly "chunked", one in HTTP/1.0, no or several Host fields, folded fields.
 // ChunkedBody: the machine that takes chunk frames out of a body, in place. Strict: CRLF only, no sign or space in sizes.
-// Both are pure: bytes in, state out; feeding the same bytes in other pieces gives the same result.
+// Both are pure: bytes in, state out; the same bytes in other pieces are taken, or not taken, alike. Not promised: that a head
+// which is wrong is refused before it has ended; the limit and the caller's deadline end the wait.
 #pragma once
 
 #include <boost/beast/http/basic_parser.hpp>

@@ -25,6 +25,20 @@ CauseWords words_of(CauseType type) noexcept {
     return {"FieldValueInvalid", "Invalid value"};
 }
 
+// Names of users can be as long as a document; an answer must not be.
+constexpr std::size_t token_bytes_max = 128;
+
+std::string clipped(std::string_view token) {
+    std::size_t keep = token_bytes_max;
+    if (token.size() <= keep) {
+        return std::string(token);
+    }
+    while (keep > 0 && (static_cast<unsigned char>(token[keep]) & 0xC0U) == 0x80U) {
+        --keep;
+    }
+    return std::string(token.substr(0, keep)) + "…";
+}
+
 void append_step(std::string& out, std::string_view token) {
     const auto all = [&](auto allowed) { return !token.empty() && std::all_of(token.begin(), token.end(), allowed); };
     if (all([](unsigned char c) { return std::isdigit(c) != 0; })) {
@@ -51,18 +65,18 @@ std::string field_path(std::string_view pointer, std::string_view member) {
         pointer.remove_prefix(1);
         const std::size_t end = std::min(pointer.find('/'), pointer.size());
         std::string token;
-        for (std::size_t i = 0; i < end; ++i) {
+        for (std::size_t i = 0; i < end && i < 2 * token_bytes_max; ++i) {
             if (pointer[i] == '~' && i + 1 < end) {
                 token.push_back(pointer[++i] == '1' ? '/' : '~');
             } else {
                 token.push_back(pointer[i]);
             }
         }
-        append_step(out, token);
+        append_step(out, clipped(token));
         pointer.remove_prefix(end);
     }
     if (!member.empty()) {
-        append_step(out, member);
+        append_step(out, clipped(member));
     }
     return out.empty() ? "<root>" : out;
 }

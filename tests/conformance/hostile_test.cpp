@@ -380,6 +380,11 @@ TEST(Hostile, ATextThatEndsTooEarlyIsRefusedAtEveryByte) {
     }
 }
 
+TEST(Hostile, TheUidIsFoundBehindAByteOrderMarkAndNeverAsHalfACharacter) {
+    EXPECT_EQ(json::find_string("\xEF\xBB\xBF{\"uid\":\"u\"}", {"uid"}), "u");
+    EXPECT_EQ(json::find_string(R"({"uid":"\ude00"})", {"uid"}), std::nullopt);
+}
+
 TEST(Hostile, WhatStandsAroundADocument) {
     check_text("", false);
     check_text(" \n", false);

@@ -285,6 +285,10 @@ void print_to(std::string& out, const Tree& tree) {
 
 }  // namespace
 
+Tree Tree::scalar(std::string text) {
+    return {Kind::scalar, std::move(text), {}};
+}
+
 Tree Tree::of(json::Value value) {
     if (value.is_object()) {
         Tree out{Kind::object, "", {}};

@@ -12,16 +12,25 @@
 
 namespace ossa::testing {
 
+struct Child;
+
 // A document that can be edited. Scalars keep their JSON text, so any spelling of a number can stand there.
 struct Tree {
     enum class Kind : std::uint8_t { scalar, array, object };
     Kind kind = Kind::scalar;
     std::string text = "null";
-    std::vector<std::pair<std::string, Tree>> children;  // elements have no name
+    std::vector<Child> children;  // elements have no name
 
     static Tree of(json::Value value);
-    static Tree scalar(std::string text) { return {Kind::scalar, std::move(text), {}}; }
+    static Tree scalar(std::string text);
     std::string print() const;
+};
+
+// No std::pair: clang wants it complete inside Tree.
+struct Child {
+    Child(std::string name, Tree value) : first(std::move(name)), second(std::move(value)) {}
+    std::string first;
+    Tree second;
 };
 
 using Random = std::mt19937_64;

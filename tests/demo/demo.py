@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 import harness  # noqa: E402
-from harness import HOST, MANIFESTS, ROOT, Cluster, Webhook, from_yaml, wait_for  # noqa: E402
+from harness import HOST, MANIFESTS, ROOT, Cluster, Webhook, documents, from_yaml, wait_for  # noqa: E402
 
 DEMO = ROOT / "build" / "demo"
 SAMPLES = MANIFESTS / "samples"
@@ -33,6 +33,7 @@ CONFIGURATIONS = ["validatingwebhookconfiguration/ossa-webhook", "mutatingwebhoo
 CRDS = ["customresourcedefinition/agents.ossa.ai", "customresourcedefinition/tenantquotas.ossa.ai"]
 SHOWN_DEFAULTED = "workload.yaml"
 SHOWN_REFUSED = "many-errors.yaml"
+LINES_OF_WHY = 3
 BEGAN = time.monotonic()
 
 
@@ -96,7 +97,7 @@ def up():
                  "crds": state.get("crds", not has(cluster, *CRDS)),
                  "namespace": state.get("namespace", not has(cluster, "namespace/agents"))}
     else:
-        cluster = Cluster(ROOT / "build" / "cluster", say=lambda line: step(line.split("  ", 1)[-1].strip()))
+        cluster = Cluster(ROOT / "build" / "cluster", say=lambda line: step(line.split(" s  ", 1)[-1]))
         step("starting a control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler")
         cluster.up()
         state = {"existing": False, "kubeconfig": cluster.kubeconfig}
@@ -125,7 +126,7 @@ def up():
     show_defaulted(*defaults)
     show_refused(cluster)
     show_table(rows + refused)
-    how_to_go_on(cluster, webhook, state)
+    how_to_go_on(webhook, state)
     if wrong:
         say("NOT AS EXPECTED:")
         for line in wrong:
@@ -166,24 +167,27 @@ def apply_good(cluster):
     notes = [f"kubectl apply: {line}" for line in applied.stderr.splitlines() if not line.startswith("Warning")]
     if applied.returncode:
         wrong += notes
-    for file in sorted(SAMPLES.glob("*.yaml")):
-        for given in from_yaml(cluster, file):
-            if given["kind"] == "Namespace":
-                continue
-            name = given["metadata"]["name"]
-            got = cluster.kubectl(["get", given["kind"].lower() + ".ossa.ai", name, "-n", given["metadata"]["namespace"],
-                                   "-o", "json"])
-            if got.returncode:
-                rows.append((file.name, "MISSING", got.stderr.strip()))
-                wrong.append(f"{file.name}: is not stored")
-                continue
-            added = leaves_added(given["spec"], json.loads(got.stdout)["spec"], "spec")
-            if file.name == SHOWN_DEFAULTED:
-                defaults = (name, added)
-            if given["kind"] == "Agent" and not added:
-                wrong.append(f"{file.name}: nothing was defaulted")
-            fields = f"{len(added)} field{'s' if len(added) != 1 else ''}" if added else ""
-            rows.append((file.name, f"stored, {fields} defaulted" if added else "stored", comment_of(file)))
+    files = sorted(SAMPLES.glob("*.yaml"))
+    # One object a file, in the order of the files.
+    objects = dict(zip(files, from_yaml(cluster, *files)))
+    got = cluster.kubectl(["get", "--ignore-not-found", "-o", "json", "-f", str(SAMPLES)], check=True)
+    stored = {(item["kind"], item["metadata"]["name"]): item for item in documents(got.stdout)}
+    for file, given in objects.items():
+        if given["kind"] == "Namespace":
+            continue
+        name = given["metadata"]["name"]
+        item = stored.get((given["kind"], name))
+        if item is None:
+            rows.append((file.name, "NOT STORED", ""))
+            wrong.append(f"{file.name}: is not stored")
+            continue
+        added = leaves_added(given["spec"], item["spec"], "spec")
+        if file.name == SHOWN_DEFAULTED:
+            defaults = (name, added)
+        rows.append((file.name, f"stored, {len(added)} field{'s' * (len(added) != 1)} defaulted" if added else "stored",
+                     comment_of(file)))
+    if not defaults[1]:
+        wrong.append(f"{SHOWN_DEFAULTED}: nothing was defaulted")
     for file in sorted((SAMPLES / "create-only").glob("*.yaml")):
         (given,) = from_yaml(cluster, file)
         prefix, namespace = given["metadata"]["generateName"], given["metadata"]["namespace"]
@@ -200,7 +204,7 @@ def apply_good(cluster):
 
 
 def comment_of(file):
-    """The first sentence of the file's own comment."""
+    """The file's own comment, without what the tests expect."""
     lines = [line[1:].strip() for line in file.read_text().splitlines() if line.startswith("#") and "# expect:" not in line]
     return " ".join(lines)
 
@@ -258,22 +262,20 @@ def show_table(rows):
     say(f"{'file':{widths[0]}}  {'what happened':{widths[1]}}  why")
     say("-" * (sum(widths) + 4 + min(room, 60)))
     for file, what, why in rows:
-        shown = textwrap.wrap(why, room) or [""]
+        shown = textwrap.wrap(why, room, max_lines=LINES_OF_WHY, placeholder=" …") or [""]
         say(f"{file:{widths[0]}}  {what:{widths[1]}}  {shown[0]}")
         for line in shown[1:]:
             say(" " * (sum(widths) + 4) + line)
     say()
 
 
-def how_to_go_on(cluster, webhook, state):
-    kubectl = "kubectl" if shutil.which("kubectl") or state["existing"] else "tests/cluster/cluster env gives you kubectl"
+def how_to_go_on(webhook, state):
     say("Everything goes on running. To go on by hand:")
     if state["existing"]:
         say(f"  export KUBECONFIG={state['kubeconfig']}")
     else:
         say('  eval "$(tests/cluster/cluster env)"      # kubectl of this cluster in this shell; or for a kubectl of yours:')
         say(f"  export KUBECONFIG={state['kubeconfig']}")
-    del kubectl
     for command in ("kubectl get agents -n agents", "kubectl get agent ticket-chat -n agents -o yaml",
                     "kubectl explain agent.spec.agent.capabilities",
                     "kubectl scale agent compliance-scanner -n agents --replicas=5",
@@ -300,8 +302,8 @@ def down():
     if ended:
         step("ossa-webhook has ended")
     if not state.get("existing"):
-        Cluster(ROOT / "build" / "cluster", say=lambda line: step(line.split("  ", 1)[-1].strip())).down()
-        step("the control plane has ended, its files are removed")
+        cluster = Cluster(ROOT / "build" / "cluster", say=lambda line: step(line.split(" s  ", 1)[-1]))
+        step("the control plane has ended, its files are removed" if cluster.down() else "there is no control plane")
     shutil.rmtree(DEMO, ignore_errors=True)
 
 

