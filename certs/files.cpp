@@ -98,7 +98,9 @@ FileWatcher::FileWatcher(boost::asio::io_context& context, FilePaths paths, std:
                  });
 }
 
-FileWatcher::~FileWatcher() { stop(); }
+FileWatcher::~FileWatcher() {
+    stop();
+}
 
 Result<void> FileWatcher::start() {
     OSSA_TRY(const net::TlsSource source, read_source(paths_));
@@ -144,7 +146,8 @@ void FileWatcher::look() {
     seen_ = digest;
     refused_.clear();
     reloads_.add();
-    OSSA_LOG(info, "TLS identity reloaded", {"subject", (*identity)->subject()}, {"sha256", (*identity)->fingerprint()});
+    OSSA_LOG(info, "TLS identity reloaded", {"subject", (*identity)->subject()},
+             {"sha256", (*identity)->fingerprint()});
     cell_->publish(std::move(*identity));
 }
 

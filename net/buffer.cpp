@@ -4,7 +4,9 @@
 
 namespace ossa::net {
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+    std::free(data_);
+}
 
 bool Buffer::resize(std::size_t capacity) noexcept {
     void* const moved = std::realloc(data_, capacity);

@@ -1,5 +1,5 @@
-// Buffer: the bytes of one request. BufferPool: a worker's spare buffers. ByteBudget and Charge: what bodies may hold together.
-// Private to net.
+// Buffer: the bytes of one request. BufferPool: a worker's spare buffers. ByteBudget and Charge: what bodies may hold
+// together. Private to net.
 #pragma once
 
 #include <algorithm>

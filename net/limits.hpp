@@ -11,8 +11,9 @@ struct Limits {
     std::size_t head_bytes_max = std::size_t{16} << 10;
     // One body, decoded; beyond it 413 and the connection ends.
     std::size_t body_bytes_max = std::size_t{7} << 20;
-    // What all bodies of the server hold in memory together; beyond it 503 with Retry-After. Charged as bytes arrive, by the
-    // memory that they take beyond the first 16 KiB of a connection, so that announcing a length reserves nothing.
+    // What all bodies of the server hold in memory together; beyond it 503 with Retry-After. Charged as bytes arrive,
+    // by the memory that they take beyond the first 16 KiB of a connection, so that announcing a length reserves
+    // nothing.
     std::size_t inflight_bytes_max = std::size_t{64} << 20;
     // Open connections; one more is accepted and closed at once.
     std::size_t connections_max = 4096;
@@ -24,11 +25,12 @@ struct Limits {
     std::chrono::milliseconds answer_deadline{30'000};
     // From the first byte of an answer to its last.
     std::chrono::milliseconds write_deadline{10'000};
-    // Between requests. Longer than the peer's own idle limit, so that the peer ends the connection, which loses nothing.
+    // Between requests. Longer than the peer's own idle limit, so that the peer ends the connection, which loses
+    // nothing.
     std::chrono::milliseconds idle_max{120'000};
 
-    // After an answer that ends the connection: how long and how much we go on reading and dropping, so that the peer reads
-    // the answer before a reset can reach it.
+    // After an answer that ends the connection: how long and how much we go on reading and dropping, so that the peer
+    // reads the answer before a reset can reach it.
     std::chrono::milliseconds linger_max{2'000};
     std::size_t linger_bytes_max = std::size_t{1} << 20;
 

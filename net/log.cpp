@@ -56,7 +56,11 @@ std::shared_ptr<spdlog::logger> make_logger(LogFormat format) {
 std::size_t utf8_length(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned lead = byte(at);
-    const std::size_t length = lead < 0x80 ? 1 : (lead >> 5U) == 6 ? 2 : (lead >> 4U) == 14 ? 3 : (lead >> 3U) == 30 ? 4 : 0;
+    const std::size_t length = lead < 0x80          ? 1
+                               : (lead >> 5U) == 6  ? 2
+                               : (lead >> 4U) == 14 ? 3
+                               : (lead >> 3U) == 30 ? 4
+                                                    : 0;
     if (length == 0 || at + length > text.size()) {
         return 0;
     }
@@ -189,17 +193,24 @@ void detail::append_fields(std::string& out, LogFormat format, std::string_view 
 }
 
 Result<LogLevel> parse_log_level(std::string_view text) {
-    if (text == "debug") return LogLevel::debug;
-    if (text == "info") return LogLevel::info;
-    if (text == "warn") return LogLevel::warn;
-    if (text == "error") return LogLevel::error;
-    if (text == "off") return LogLevel::off;
+    if (text == "debug")
+        return LogLevel::debug;
+    if (text == "info")
+        return LogLevel::info;
+    if (text == "warn")
+        return LogLevel::warn;
+    if (text == "error")
+        return LogLevel::error;
+    if (text == "off")
+        return LogLevel::off;
     return failure(ErrorCode::invalid, "log level must be debug, info, warn, error or off");
 }
 
 Result<LogFormat> parse_log_format(std::string_view text) {
-    if (text == "text") return LogFormat::text;
-    if (text == "json") return LogFormat::json;
+    if (text == "text")
+        return LogFormat::text;
+    if (text == "json")
+        return LogFormat::json;
     return failure(ErrorCode::invalid, "log format must be text or json");
 }
 
@@ -211,7 +222,9 @@ void setup_log(LogFormat format, LogLevel level) {
     set_log_level(level);
 }
 
-void set_log_level(LogLevel level) noexcept { detail::log_level.store(level, std::memory_order_relaxed); }
+void set_log_level(LogLevel level) noexcept {
+    detail::log_level.store(level, std::memory_order_relaxed);
+}
 
 void set_log_sink(std::function<void(LogLevel, std::string_view)> sink) {
     Destination& to = destination();

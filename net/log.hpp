@@ -1,7 +1,7 @@
 // log: one line per outcome, a message and key=value fields, as text or as JSON, on stderr.
-// Values are escaped: control characters, quotes, backslashes and bytes that are not UTF-8 cannot forge a line or a field or
-// reach a terminal. A line below the level costs one atomic load and builds nothing (OSSA_LOG).
-// Any thread. Not promised: that the lines of two threads are in the order of their events.
+// Values are escaped: control characters, quotes, backslashes and bytes that are not UTF-8 cannot forge a line or a
+// field or reach a terminal. A line below the level costs one atomic load and builds nothing (OSSA_LOG). Any thread.
+// Not promised: that the lines of two threads are in the order of their events.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,8 @@ enum class LogFormat : std::uint8_t { text, json };
 Result<LogLevel> parse_log_level(std::string_view text);
 Result<LogFormat> parse_log_format(std::string_view text);
 
-// One key=value. Keys are ours and are not escaped; string values are viewed, not copied, and live as long as the statement.
+// One key=value. Keys are ours and are not escaped; string values are viewed, not copied, and live as long as the
+// statement.
 class LogField {
   public:
     LogField(std::string_view key, std::string_view value) : key_(key), value_(value) {}
@@ -57,18 +58,22 @@ void set_log_sink(std::function<void(LogLevel, std::string_view line)> sink);
 
 namespace detail {
 extern std::atomic<LogLevel> log_level;
-void append_fields(std::string& out, LogFormat format, std::string_view message, std::initializer_list<LogField> fields);
+void append_fields(std::string& out, LogFormat format, std::string_view message,
+                   std::initializer_list<LogField> fields);
 }  // namespace detail
 
-inline bool log_enabled(LogLevel level) noexcept { return level >= detail::log_level.load(std::memory_order_relaxed); }
+inline bool log_enabled(LogLevel level) noexcept {
+    return level >= detail::log_level.load(std::memory_order_relaxed);
+}
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) noexcept;
 
 }  // namespace ossa::net
 
-// OSSA_LOG(info, "connection closed", {"peer", peer}, {"bytes", n}): the fields are evaluated only when the level is on.
-#define OSSA_LOG(level, message, ...)                                                             \
-    do {                                                                                          \
-        if (::ossa::net::log_enabled(::ossa::net::LogLevel::level)) [[unlikely]] {                \
-            ::ossa::net::log(::ossa::net::LogLevel::level, message, {__VA_ARGS__});               \
-        }                                                                                         \
+// OSSA_LOG(info, "connection closed", {"peer", peer}, {"bytes", n}): the fields are evaluated only when the level is
+// on.
+#define OSSA_LOG(level, message, ...)                                               \
+    do {                                                                            \
+        if (::ossa::net::log_enabled(::ossa::net::LogLevel::level)) [[unlikely]] {  \
+            ::ossa::net::log(::ossa::net::LogLevel::level, message, {__VA_ARGS__}); \
+        }                                                                           \
     } while (false)

@@ -33,7 +33,9 @@ struct Family {
     std::map<Labels, Cell> cells;
 };
 
-double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+double seconds(std::int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) / 1e9;
+}
 
 prometheus::ClientMetric collect(const Labels& labels, const Cell& cell, prometheus::MetricType type) {
     prometheus::ClientMetric out;
@@ -93,7 +95,9 @@ std::uint64_t Histogram::count() const noexcept {
     return total;
 }
 
-std::span<const std::chrono::nanoseconds> request_buckets() noexcept { return default_bounds; }
+std::span<const std::chrono::nanoseconds> request_buckets() noexcept {
+    return default_bounds;
+}
 
 struct Metrics::State {
     mutable std::mutex mutex;
@@ -125,8 +129,8 @@ Counter& Metrics::counter(std::string_view name, std::string_view help, const La
 }
 
 Gauge& Metrics::gauge(std::string_view name, std::string_view help, const Labels& labels) {
-    Cell& cell = state_->cell(name, help, prometheus::MetricType::Gauge, labels,
-                              [] { return Cell{std::make_unique<Gauge>()}; });
+    Cell& cell =
+        state_->cell(name, help, prometheus::MetricType::Gauge, labels, [] { return Cell{std::make_unique<Gauge>()}; });
     auto* const found = std::get_if<std::unique_ptr<Gauge>>(&cell);
     OSSA_BUG_IF(found == nullptr, "a gauge that is read elsewhere has no handle");
     return **found;

@@ -1,7 +1,8 @@
 // Metrics: counters, gauges and histograms, and their text for a scraper.
-// The hot path holds a handle (a reference that lives as long as the registry) and pays one atomic add; names and labels are
-// looked up once, at start. prometheus-cpp writes the text; its own histogram takes a lock, so ours is a row of atomics.
-// Any thread. Not promised: that one scrape is a moment in time; values that change during it may be a step apart.
+// The hot path holds a handle (a reference that lives as long as the registry) and pays one atomic add; names and
+// labels are looked up once, at start. prometheus-cpp writes the text; its own histogram takes a lock, so ours is a row
+// of atomics. Any thread. Not promised: that one scrape is a moment in time; values that change during it may be a step
+// apart.
 #pragma once
 
 #include <atomic>
@@ -64,8 +65,8 @@ class Metrics {
     Metrics(const Metrics&) = delete;
     Metrics& operator=(const Metrics&) = delete;
 
-    // The same name and labels give the same object. The help text and the kind of the first call stay; asking for one name
-    // as two kinds is a bug.
+    // The same name and labels give the same object. The help text and the kind of the first call stay; asking for one
+    // name as two kinds is a bug.
     Counter& counter(std::string_view name, std::string_view help, const Labels& labels = {});
     Gauge& gauge(std::string_view name, std::string_view help, const Labels& labels = {});
     Histogram& histogram(std::string_view name, std::string_view help, const Labels& labels = {},

@@ -61,12 +61,20 @@ Responder& Responder::operator=(Responder&& other) noexcept {
     return *this;
 }
 
-Responder::~Responder() { finish(); }
+Responder::~Responder() {
+    finish();
+}
 
-const Request& Responder::request() const noexcept { return deferred_->request; }
-Response& Responder::response() noexcept { return deferred_->response; }
+const Request& Responder::request() const noexcept {
+    return deferred_->request;
+}
+Response& Responder::response() noexcept {
+    return deferred_->response;
+}
 
-void Responder::send() && { Deferred::give_back(std::move(deferred_)); }
+void Responder::send() && {
+    Deferred::give_back(std::move(deferred_));
+}
 
 void Responder::finish() noexcept {
     if (!deferred_) {
@@ -88,6 +96,8 @@ Responder Exchange::defer() {
     return Responder{session_.defer(request_, response_)};
 }
 
-boost::asio::io_context& Exchange::context() noexcept { return session_.context(); }
+boost::asio::io_context& Exchange::context() noexcept {
+    return session_.context();
+}
 
 }  // namespace ossa::net

@@ -23,13 +23,13 @@ std::string_view to_string(Method method) noexcept;
 // What came in. All views live until the handler returns or, after Exchange::defer, as long as the Responder.
 struct Request {
     Method method = Method::other;
-    std::string_view target;        // as sent: path?query
+    std::string_view target;  // as sent: path?query
     std::string_view path;
-    std::string_view query;         // behind "?", not decoded
+    std::string_view query;  // behind "?", not decoded
     std::string_view content_type;
-    std::string_view body;          // at least body_padding readable bytes follow it
-    SteadyPoint arrived;            // when the request's first byte was read
-    unsigned worker = 0;            // 0 .. workers-1: an index into state that a handler keeps for each worker thread
+    std::string_view body;  // at least body_padding readable bytes follow it
+    SteadyPoint arrived;    // when the request's first byte was read
+    unsigned worker = 0;    // 0 .. workers-1: an index into state that a handler keeps for each worker thread
 
     static constexpr std::size_t body_padding = 64;
 
@@ -52,9 +52,9 @@ struct Response {
 class Worker;
 struct Deferred;
 
-// The duty to answer one request later. Move-only. The answer is sent by send(); a Responder that ends without it answers
-// 500 and counts a bug. send() may be called on any thread, and after the connection, or the server, has gone: then nothing
-// happens. When limits.answer_deadline passes first, the server has answered 504 and send() does nothing.
+// The duty to answer one request later. Move-only. The answer is sent by send(); a Responder that ends without it
+// answers 500 and counts a bug. send() may be called on any thread, and after the connection, or the server, has gone:
+// then nothing happens. When limits.answer_deadline passes first, the server has answered 504 and send() does nothing.
 class Responder {
   public:
     explicit Responder(std::unique_ptr<Deferred> deferred) noexcept;
@@ -77,8 +77,8 @@ class Exchange {
     const Request& request() const noexcept { return request_; }
     Response& response() noexcept { return response_; }
 
-    // Answers later: the request's memory and what response() holds so far move into the Responder. After this call only the
-    // Responder may be used, not this Exchange.
+    // Answers later: the request's memory and what response() holds so far move into the Responder. After this call
+    // only the Responder may be used, not this Exchange.
     Responder defer();
     // The worker thread's own io_context, to start asynchronous work on; it runs as long as the server.
     boost::asio::io_context& context() noexcept;
@@ -93,8 +93,8 @@ class Exchange {
     bool deferred_ = false;
 };
 
-// Runs on the worker thread of the connection; it should not block. When it returns without defer(), response() is sent.
-// When it throws, 500 is sent, the bug is counted, and the connection lives on.
+// Runs on the worker thread of the connection; it should not block. When it returns without defer(), response() is
+// sent. When it throws, 500 is sent, the bug is counted, and the connection lives on.
 using Handler = std::function<void(Exchange&)>;
 
 }  // namespace ossa::net

@@ -116,7 +116,8 @@ void RequestHead::on_request_impl(http::verb method, View, View target, int vers
 
 void RequestHead::on_field_impl(http::field name, View, View value, ErrorCodeRef) {
     // Beast joins the lines of a folded field in a buffer of its own.
-    folded_ = folded_ || (!value.empty() && (value.data() < bytes_.data() || value.data() >= bytes_.data() + bytes_.size()));
+    folded_ =
+        folded_ || (!value.empty() && (value.data() < bytes_.data() || value.data() >= bytes_.data() + bytes_.size()));
     switch (name) {
         case http::field::host: ++hosts_; break;
         case http::field::content_type:

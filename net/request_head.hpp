@@ -1,9 +1,10 @@
-// RequestHead: the machine that turns the first bytes of a request into its parts, or into the HTTP status that refuses it.
-// Beast parses; what Beast lets through and a proxy in front could read otherwise is refused here: a Transfer-Encoding other
-// than exactly "chunked", one in HTTP/1.0, no or several Host fields, folded fields.
-// ChunkedBody: the machine that takes chunk frames out of a body, in place. Strict: CRLF only, no sign or space in sizes.
-// Both are pure: bytes in, state out; the same bytes in other pieces are taken, or not taken, alike. Not promised: that a head
-// which is wrong is refused before it has ended; the limit and the caller's deadline end the wait.
+// RequestHead: the machine that turns the first bytes of a request into its parts, or into the HTTP status that refuses
+// it. Beast parses; what Beast lets through and a proxy in front could read otherwise is refused here: a
+// Transfer-Encoding other than exactly "chunked", one in HTTP/1.0, no or several Host fields, folded fields.
+// ChunkedBody: the machine that takes chunk frames out of a body, in place. Strict: CRLF only, no sign or space in
+// sizes. Both are pure: bytes in, state out; the same bytes in other pieces are taken, or not taken, alike. Not
+// promised: that a head which is wrong is refused before it has ended; the limit and the caller's deadline end the
+// wait.
 #pragma once
 
 #include <boost/beast/http/basic_parser.hpp>
@@ -24,7 +25,8 @@ class RequestHead : private boost::beast::http::basic_parser<true> {
 
     explicit RequestHead(std::size_t head_bytes_max);
 
-    // `bytes` are all bytes from the first of the request on, also those of earlier calls; they may have moved in memory.
+    // `bytes` are all bytes from the first of the request on, also those of earlier calls; they may have moved in
+    // memory.
     Step feed(std::string_view bytes);
 
     // After refused: 400, 417, 431 or 505, and why, for the log.
@@ -103,12 +105,23 @@ class ChunkedBody {
     Step feed(char* data, std::size_t& decoded, std::size_t& raw, std::size_t end);
 
   private:
-    enum class State : std::uint8_t { size_first, size, extension, size_lf, data, data_cr, data_lf, trailer_first, trailer,
-                                      trailer_lf, last_lf };
+    enum class State : std::uint8_t {
+        size_first,
+        size,
+        extension,
+        size_lf,
+        data,
+        data_cr,
+        data_lf,
+        trailer_first,
+        trailer,
+        trailer_lf,
+        last_lf
+    };
     std::size_t body_bytes_max_;
-    std::uint64_t size_ = 0;         // of the chunk, then what is left of it
-    std::size_t body_ = 0;           // so far
-    std::size_t line_ = 0;           // of the size line or the trailers
+    std::uint64_t size_ = 0;  // of the chunk, then what is left of it
+    std::size_t body_ = 0;    // so far
+    std::size_t line_ = 0;    // of the size line or the trailers
     State state_ = State::size_first;
 };
 

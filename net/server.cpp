@@ -34,7 +34,9 @@ constexpr int keepalive_idle_s = 30;
 constexpr int keepalive_interval_s = 10;
 constexpr int keepalive_probes = 3;
 
-std::string errno_text() { return std::generic_category().message(errno); }
+std::string errno_text() {
+    return std::generic_category().message(errno);
+}
 
 void set_option(int fd, int level, int option, int value) noexcept {
     (void)::setsockopt(fd, level, option, &value, sizeof value);
@@ -54,7 +56,8 @@ Result<HostPort> split_address(const std::string& address) {
         return bad();
     }
     HostPort out{address.substr(0, colon), address.substr(colon + 1)};
-    if (out.port.size() > 5 || !std::all_of(out.port.begin(), out.port.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+    if (out.port.size() > 5 ||
+        !std::all_of(out.port.begin(), out.port.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
         std::stoul(out.port) > 65535) {
         return bad();
     }
@@ -72,7 +75,8 @@ Result<int> listen_on(const std::string& address) {
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
     addrinfo* found = nullptr;
-    if (const int rc = ::getaddrinfo(at.host.empty() ? nullptr : at.host.c_str(), at.port.c_str(), &hints, &found); rc != 0) {
+    if (const int rc = ::getaddrinfo(at.host.empty() ? nullptr : at.host.c_str(), at.port.c_str(), &hints, &found);
+        rc != 0) {
         return failure(ErrorCode::invalid, "address \"" + address + "\": " + ::gai_strerror(rc));
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};
@@ -282,7 +286,9 @@ struct HttpServer::State {
 
 HttpServer::HttpServer(ServerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 
-HttpServer::~HttpServer() { stop(); }
+HttpServer::~HttpServer() {
+    stop();
+}
 
 Result<void> HttpServer::start() {
     State& it = *state_;
@@ -308,7 +314,9 @@ Result<void> HttpServer::start() {
     return {};
 }
 
-std::uint16_t HttpServer::port() const noexcept { return state_->port; }
+std::uint16_t HttpServer::port() const noexcept {
+    return state_->port;
+}
 
 void HttpServer::drain(std::chrono::milliseconds grace, const std::function<bool()>& hurry) {
     State& it = *state_;
@@ -350,8 +358,12 @@ std::size_t HttpServer::connections() const noexcept {
     return state_->shared->connections.load(std::memory_order_relaxed);
 }
 
-std::size_t HttpServer::inflight_bytes() const noexcept { return state_->shared->budget.used(); }
+std::size_t HttpServer::inflight_bytes() const noexcept {
+    return state_->shared->budget.used();
+}
 
-void ignore_sigpipe() noexcept { (void)std::signal(SIGPIPE, SIG_IGN); }
+void ignore_sigpipe() noexcept {
+    (void)std::signal(SIGPIPE, SIG_IGN);
+}
 
 }  // namespace ossa::net

@@ -29,7 +29,9 @@ constexpr std::size_t response_bytes_kept = std::size_t{256} << 10;
 // How long a connection that never asked anything may still do so when the server ends.
 constexpr auto last_chance = 1s;
 
-SteadyPoint now() noexcept { return std::chrono::steady_clock::now(); }
+SteadyPoint now() noexcept {
+    return std::chrono::steady_clock::now();
+}
 
 std::string_view status_line(unsigned status) noexcept {
     switch (status) {
@@ -94,14 +96,18 @@ bool media_type_is(std::string_view field, std::string_view wanted) {
     return boost::beast::iequals({type.data(), type.size()}, {wanted.data(), wanted.size()});
 }
 
-std::string_view path_of(std::string_view target) noexcept { return target.substr(0, target.find('?')); }
+std::string_view path_of(std::string_view target) noexcept {
+    return target.substr(0, target.find('?'));
+}
 
 }  // namespace
 
-// ---------------------------------------------------------------------------------------------------------------- shared
+// ----------------------------------------------------------------------------------------------------------------
+// shared
 
 ServerMetrics::ServerMetrics(Metrics& metrics, const std::string& listener)
-    : connections_open(metrics.gauge("ossa_http_connections_open", "Connections that are open.", {{"listener", listener}})),
+    : connections_open(
+          metrics.gauge("ossa_http_connections_open", "Connections that are open.", {{"listener", listener}})),
       connections(metrics.counter("ossa_http_connections_total", "Connections accepted.", {{"listener", listener}})),
       connections_refused(metrics.counter("ossa_http_connections_refused_total",
                                           "Connections closed at once, over the limit.", {{"listener", listener}})),
@@ -147,7 +153,8 @@ void Deferred::give_back(std::unique_ptr<Deferred> deferred) {
     });
 }
 
-// --------------------------------------------------------------------------------------------------------------- session
+// ---------------------------------------------------------------------------------------------------------------
+// session
 
 // What Asio calls when the socket is ready; lives in the session's own memory.
 struct Session::Wait {
@@ -184,7 +191,8 @@ Session::Session(Worker& worker, std::size_t slot, std::uint64_t serial, Socket 
 Session::~Session() = default;
 
 void Session::start() {
-    deadline_ = now() + (stream_.encrypted() ? shared_.options.limits.handshake_deadline : shared_.options.limits.idle_max);
+    deadline_ =
+        now() + (stream_.encrypted() ? shared_.options.limits.handshake_deadline : shared_.options.limits.idle_max);
     state_ = stream_.encrypted() ? State::handshake : State::idle;
     wait_readable();
 }
@@ -502,7 +510,9 @@ std::unique_ptr<Deferred> Session::defer(Request& request, Response& response) {
     return deferred;
 }
 
-asio::io_context& Session::context() noexcept { return worker_.context(); }
+asio::io_context& Session::context() noexcept {
+    return worker_.context();
+}
 
 void Session::on_deferred_answer(std::unique_ptr<Deferred> deferred) {
     if (state_ != State::deferred) {
@@ -533,8 +543,8 @@ Session::Next Session::refuse(unsigned status, std::string_view reason, std::str
 }
 
 Session::Next Session::answer(Response& response, std::string_view allow) {
-    close_after_ = close_after_ || response.close ||
-                   shared_.phase.load(std::memory_order_relaxed) != Shared::Phase::serving;
+    close_after_ =
+        close_after_ || response.close || shared_.phase.load(std::memory_order_relaxed) != Shared::Phase::serving;
     answer_status_ = response.status;
     Cursor out{worker_.stage()};
     const std::string_view line = status_line(response.status);
@@ -546,8 +556,8 @@ Session::Next Session::answer(Response& response, std::string_view allow) {
     const auto at = now();
     out << "Date: " << worker_.date(at) << "\r\n";
     if (response.status != 204) {
-        out << "Content-Type: " << response.content_type << "\r\nContent-Length: " << std::uint64_t{response.body.size()}
-            << "\r\n";
+        out << "Content-Type: " << response.content_type
+            << "\r\nContent-Length: " << std::uint64_t{response.body.size()} << "\r\n";
     }
     if (!allow.empty()) {
         out << "Allow: " << allow << "\r\n";
@@ -659,8 +669,8 @@ void Session::release_buffer() {
     used_ = 0;
 }
 
-// Ends our direction, then reads and drops what the peer still sends: closing over unread bytes would send a reset, which can
-// destroy the answer on its way.
+// Ends our direction, then reads and drops what the peer still sends: closing over unread bytes would send a reset,
+// which can destroy the answer on its way.
 void Session::linger() {
     uncount();
     release_buffer();
@@ -704,7 +714,9 @@ void Session::close(std::string_view reason) {
     worker_.shared().connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Session::cut() { close("server stopped"); }
+void Session::cut() {
+    close("server stopped");
+}
 
 void Session::finish_if_idle(SteadyPoint now) {
     if (state_ == State::idle && served_) {
@@ -747,7 +759,8 @@ std::string Session::peer() const {
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     char text[INET6_ADDRSTRLEN] = "";
-    if (::getpeername(const_cast<Socket&>(socket_).native_handle(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    if (::getpeername(const_cast<Socket&>(socket_).native_handle(), reinterpret_cast<sockaddr*>(&address), &length) !=
+        0) {
         return "unknown";
     }
     if (address.ss_family == AF_INET6) {
@@ -760,7 +773,8 @@ std::string Session::peer() const {
     return std::string{text} + ":" + std::to_string(ntohs(v4.sin_port));
 }
 
-// ---------------------------------------------------------------------------------------------------------------- worker
+// ----------------------------------------------------------------------------------------------------------------
+// worker
 
 namespace {
 
@@ -805,7 +819,9 @@ void Worker::post_adopt(int fd) {
     asio::post(io_, [this, arrival = Arrival{shared_, fd}]() mutable { adopt(std::move(arrival)); });
 }
 
-void Worker::adopt(int fd) { adopt(Arrival{shared_, fd}); }
+void Worker::adopt(int fd) {
+    adopt(Arrival{shared_, fd});
+}
 
 void Worker::adopt(Arrival arrival) {
     SSL* ssl = nullptr;
@@ -824,7 +840,8 @@ void Worker::adopt(Arrival arrival) {
     boost::system::error_code ec;
     socket.assign(asio::ip::tcp::v4(), arrival.fd(), ec);  // the family is not used behind this point
     if (ec) {
-        OSSA_LOG(error, "a connection could not be watched", {"listener", shared_->options.name}, {"error", ec.message()});
+        OSSA_LOG(error, "a connection could not be watched", {"listener", shared_->options.name},
+                 {"error", ec.message()});
         return;
     }
     arrival.release();  // the session counts it down when it closes

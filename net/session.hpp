@@ -4,19 +4,19 @@
 //   handshake -> idle -> head -> body -> (handler) -> [deferred] -> [writing] -> idle | lingering -> closed
 //
 // There is one wait for the socket at a time in each direction and no timer per session: the worker's tick looks at all
-// deadlines. The socket is read and written directly (net/stream.hpp), so the usual request costs one wait, one read and one
-// write, and no allocation: the buffer comes from the worker's pool, the waits from memory in the session.
+// deadlines. The socket is read and written directly (net/stream.hpp), so the usual request costs one wait, one read
+// and one write, and no allocation: the buffer comes from the worker's pool, the waits from memory in the session.
 #pragma once
 
 #include <openssl/ssl.h>
 
+#include <array>
 #include <atomic>
 #include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -220,9 +220,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
     // Any thread.
     boost::asio::io_context& context() noexcept { return io_; }
-    void post_adopt(int fd);      // takes a connected socket
-    void post_finish();           // ends when the last session has
-    void post_cut();              // ends now
+    void post_adopt(int fd);  // takes a connected socket
+    void post_finish();       // ends when the last session has
+    void post_cut();          // ends now
 
     // The thread's whole life.
     void run();
@@ -254,7 +254,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
     boost::asio::io_context io_{1};
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_;
     boost::asio::basic_waitable_timer<std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>,
-                                      boost::asio::io_context::executor_type> ticker_;
+                                      boost::asio::io_context::executor_type>
+        ticker_;
     std::chrono::milliseconds tick_;
     bool ticking_ = false;
     bool finishing_ = false;

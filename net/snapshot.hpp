@@ -1,6 +1,6 @@
-// SnapshotCell: one thread publishes an immutable value, any thread reads the current one and keeps it as long as it likes.
-// A mutex, not std::atomic<std::shared_ptr>: the latter is reported by TSan under GCC 12 (docs/traps.md), and readers are rare.
-// Not promised: that a reader sees a value the moment it is published.
+// SnapshotCell: one thread publishes an immutable value, any thread reads the current one and keeps it as long as it
+// likes. A mutex, not std::atomic<std::shared_ptr>: the latter is reported by TSan under GCC 12 (docs/traps.md), and
+// readers are rare. Not promised: that a reader sees a value the moment it is published.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Stream: reads and writes on a non-blocking socket, through TLS or not, with results that say what to wait for.
-// TLS works straight on the socket's descriptor: no buffers between OpenSSL and the kernel (docs/adr/0003). Private to net.
-// Belongs to one thread. Does not own the descriptor.
+// TLS works straight on the socket's descriptor: no buffers between OpenSSL and the kernel (docs/adr/0003). Private to
+// net. Belongs to one thread. Does not own the descriptor.
 #pragma once
 
 #include <openssl/err.h>

@@ -158,11 +158,14 @@ int names_index() {
 }
 
 std::string_view view(const ASN1_STRING* text) {
-    return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text))};
+    return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+            static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
 bool has_name(X509* certificate, const std::vector<std::string>& allowed) {
-    const auto among = [&](std::string_view name) { return std::find(allowed.begin(), allowed.end(), name) != allowed.end(); };
+    const auto among = [&](std::string_view name) {
+        return std::find(allowed.begin(), allowed.end(), name) != allowed.end();
+    };
     X509_NAME* const subject = X509_get_subject_name(certificate);
     for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
         unsigned char* utf8 = nullptr;
@@ -188,8 +191,7 @@ int verify_client(int chain_is_good, X509_STORE_CTX* store) {
     if (chain_is_good != 1 || X509_STORE_CTX_get_error_depth(store) != 0) {
         return chain_is_good;
     }
-    const auto* ssl =
-        static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    const auto* ssl = static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     const auto* names =
         static_cast<const std::vector<std::string>*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), names_index()));
     if (names == nullptr || names->empty() || has_name(X509_STORE_CTX_get_current_cert(store), *names)) {
@@ -222,14 +224,19 @@ Result<void> apply_settings(SSL_CTX* context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                      SSL_OP_PRIORITIZE_CHACHA);
     if (SSL_CTX_set_cipher_list(context, tls12_suites) != 1 ||
-        SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256") != 1) {
+        SSL_CTX_set_ciphersuites(context,
+                                 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256") != 1) {
         return unexpected(broken("cipher suites"));
     }
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_mode(context,
+                     SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    // A peer that sends key updates or other records without data for ever must not keep us inside one SSL_read.
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_default_read_buffer_len(context, read_ahead_bytes);
 
-    // Tickets only: nothing is kept here, so resumption costs no memory. One ticket a handshake is what one client uses.
+    // Tickets only: nothing is kept here, so resumption costs no memory. One ticket a handshake is what one client
+    // uses.
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(context, 1);
     static constexpr unsigned char session_context[] = "ossa";
@@ -241,7 +248,9 @@ Result<void> apply_settings(SSL_CTX* context) {
 
 }  // namespace
 
-TlsIdentity::~TlsIdentity() { SSL_CTX_free(context_); }
+TlsIdentity::~TlsIdentity() {
+    SSL_CTX_free(context_);
+}
 
 Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::make(const TlsSource& source, TimePoint now) {
     ERR_clear_error();

@@ -1,8 +1,8 @@
 // load: a load generator for one TLS server, on one thread.
-// Closed loop (default): every connection sends its next request when its answer is there. Open loop (--rate): requests are due
-// at fixed times whatever the server does, and latency counts from the due time, so that a stall is not hidden.
-// Every request carries a uid of its own, and every answer must be a 200 that carries it. With --pid the server's CPU time is
-// read at the beginning and the end of the measured window. Prints one line of JSON.
+// Closed loop (default): every connection sends its next request when its answer is there. Open loop (--rate): requests
+// are due at fixed times whatever the server does, and latency counts from the due time, so that a stall is not hidden.
+// Every request carries a uid of its own, and every answer must be a 200 that carries it. With --pid the server's CPU
+// time is read at the beginning and the end of the measured window. Prints one line of JSON.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -255,7 +255,8 @@ class Load {
         if (it.wants_write != for_writing) {
             it.wants_write = for_writing;
             epoll_event event{};
-            event.events = for_writing ? static_cast<std::uint32_t>(EPOLLIN | EPOLLOUT) : static_cast<std::uint32_t>(EPOLLIN);
+            event.events =
+                for_writing ? static_cast<std::uint32_t>(EPOLLIN | EPOLLOUT) : static_cast<std::uint32_t>(EPOLLIN);
             event.data.u64 = static_cast<std::uint64_t>(&it - connections_.data());
             ::epoll_ctl(epoll_, EPOLL_CTL_MOD, it.fd, &event);
         }
@@ -333,11 +334,11 @@ class Load {
             return static_cast<double>(latencies_[index]) / 1e3;
         };
         const auto count = static_cast<double>(latencies_.size());
-        std::printf("{\"requests\":%zu,\"seconds\":%.3f,\"rps\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,"
-                    "\"max_us\":%.1f,\"errors\":%llu,\"unsent\":%zu,\"cpu_us_per_request\":%.3f}\n",
-                    latencies_.size(), window, count / window, at(0.5), at(0.99), at(0.999), at(1.0),
-                    static_cast<unsigned long long>(errors_), waiting_.size(),
-                    latencies_.empty() ? 0.0 : cpu_us / count);
+        std::printf(
+            "{\"requests\":%zu,\"seconds\":%.3f,\"rps\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,"
+            "\"max_us\":%.1f,\"errors\":%llu,\"unsent\":%zu,\"cpu_us_per_request\":%.3f}\n",
+            latencies_.size(), window, count / window, at(0.5), at(0.99), at(0.999), at(1.0),
+            static_cast<unsigned long long>(errors_), waiting_.size(), latencies_.empty() ? 0.0 : cpu_us / count);
     }
 
     Options options_;
@@ -362,7 +363,8 @@ int main(int argc, char** argv) {
     Options options;
     app.add_option("--target", options.target, "IPv4:PORT")->required();
     app.add_option("--path", options.path);
-    app.add_option("--body", options.body_file, "file with an AdmissionReview that has a uid of 36 characters")->required();
+    app.add_option("--body", options.body_file, "file with an AdmissionReview that has a uid of 36 characters")
+        ->required();
     app.add_option("--connections", options.connections);
     app.add_option("--seconds", options.seconds);
     app.add_option("--warmup", options.warmup);

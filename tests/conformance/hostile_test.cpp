@@ -54,7 +54,7 @@ TEST(Hostile, TheDocumentThatTheCasesStartFromIsGood) {
     EXPECT_THAT(errors(judge(good)), IsEmpty());
 }
 
-TEST(Hostile, R001_AMegabyteOfIdOrVersion) {
+TEST(Hostile, AMegabyteOfIdOrVersion) {
     const std::string many(1'000'000, 'a');
     EXPECT_THAT(errors(judge(with("scanner", many))), ElementsAre("/agent/id schema/maxLength"));
     EXPECT_THAT(errors(judge(with("scanner", many + "-"))),
@@ -86,13 +86,13 @@ void collect_patterns(json::Value at, std::set<std::string>& out) {
     }
 }
 
-TEST(Hostile, R001_LongTextsAgainstEveryPatternAndFormat) {
+TEST(Hostile, LongTextsAgainstEveryPatternAndFormat) {
     std::set<std::string> patterns;
     for (const json::Value schema :
          {schema::ossa_schema(), schema::agent_spec_schema(), schema::tenant_quota_spec_schema()}) {
         collect_patterns(schema, patterns);
     }
-    EXPECT_GE(patterns.size(), 8U);
+    EXPECT_GE(patterns.size(), 6U);
     std::vector<std::string> schemas{R"({"format":"uri"})"};
     for (const std::string& pattern : patterns) {
         std::string quoted;

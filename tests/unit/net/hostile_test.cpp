@@ -1,5 +1,5 @@
-// The server's behaviour towards peers that are broken or mean harm: an answer or a close within the deadline, no crash, no
-// leak, memory within its bounds. Field reports R015 and R021 are here.
+// The server's behaviour towards peers that are broken or mean harm: an answer or a close within the deadline, no
+// crash, no leak, memory within its bounds. Field reports R015 and R021 are here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <ctime>
 #include <mutex>
 #include <random>
@@ -62,8 +63,9 @@ TEST_F(Hostile, R015_AChunkedBodyWithoutEndIsCutAtTheLimit) {
     start(Mode::tls);
     Client client{server_->port(), Mode::tls};
     const std::size_t before = resident_kib();
-    ASSERT_TRUE(client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                            "Transfer-Encoding: chunked\r\n\r\n"));
+    ASSERT_TRUE(
+        client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n"));
     const std::string chunk = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
     std::size_t sent = 0;
     std::size_t most = 0;
@@ -79,7 +81,8 @@ TEST_F(Hostile, R015_AChunkedBodyWithoutEndIsCutAtTheLimit) {
     EXPECT_EQ(answer->status, 413U);
     EXPECT_EQ(answer->field("Connection"), "close");
     EXPECT_TRUE(eventually([&] {
-        return metrics_.text().find("ossa_http_requests_total{listener=\"http\",code=\"413\"} 1\n") != std::string::npos;
+        return metrics_.text().find("ossa_http_requests_total{listener=\"http\",code=\"413\"} 1\n") !=
+               std::string::npos;
     }));
     // 7 MiB judged, 1 MiB dropped, and what the kernel's socket buffers held.
     EXPECT_LT(sent, std::size_t{20} << 20U);
@@ -172,8 +175,9 @@ TEST_F(Hostile, GarbageOnTheTlsPortIsClosed) {
     for (char& c : noise) {
         c = static_cast<char>(random() & 0xFFU);
     }
-    for (const std::string& text : {noise, get("/hello"), std::string{"\x16\x03\x01\xff\xff"}, std::string{"\x15\x03\x03\x00\x02\x02\x28"},
-                                    std::string(1, '\x16'), std::string(100'000, '\0')}) {
+    for (const std::string& text :
+         {noise, get("/hello"), std::string{"\x16\x03\x01\xff\xff"}, std::string{"\x15\x03\x03\x00\x02\x02\x28"},
+          std::string(1, '\x16'), std::string(100'000, '\0')}) {
         Client client{server_->port(), Mode::plain, 5s};
         const auto begin = std::chrono::steady_clock::now();
         (void)client.send_raw(text);
@@ -213,6 +217,26 @@ TEST_F(Hostile, HalfOpenConnectionsAreClosedWithinTheirDeadlines) {
     EXPECT_LT(seconds_since(begin), 6);
 }
 
+TEST_F(Hostile, AFlowOfKeyUpdatesStarvesNobody) {
+    start(Mode::tls);
+    std::atomic<bool> stop{false};
+    std::thread flood{[&] {
+        while (!stop) {
+            Client client{server_->port(), Mode::tls, 2s};
+            while (!stop && SSL_key_update(client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
+                   SSL_do_handshake(client.ssl()) == 1) {
+            }
+        }
+    }};
+    Client client{server_->port(), Mode::tls};
+    for (int i = 0; i < 200; ++i) {
+        const auto answer = client.ask(get("/hello"));
+        ASSERT_TRUE(answer) << i;
+    }
+    stop = true;
+    flood.join();
+}
+
 TEST_F(Hostile, TruncatedBodiesAndFlowsOfBytesEndQuietly) {
     start(Mode::tls);
     for (int i = 0; i < 50; ++i) {
@@ -239,7 +263,8 @@ TEST_F(Hostile, SmugglingShapesEndTheConnection) {
     start(Mode::plain);
     const std::string fields = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n";
     for (const std::string& text :
-         {fields + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n",
+         {fields +
+              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n",
           fields + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + get("/hello"),
           fields + "Transfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n" + get("/hello"),
           fields + "Transfer-Encoding: chunked\r\n\r\n1\r\nxx\r\n0\r\n\r\n" + get("/hello"),

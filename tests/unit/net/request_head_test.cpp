@@ -28,7 +28,8 @@ std::unique_ptr<Parsed> parse(const std::string& text, std::size_t step = 1 << 2
 
 constexpr const char* usual =
     "POST /validate?timeout=5s HTTP/1.1\r\nHost: webhook:443\r\nUser-Agent: kube-apiserver-admission\r\n"
-    "Content-Length: 17\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\n\r\n";
+    "Content-Length: 17\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\nAccept-Encoding: "
+    "gzip\r\n\r\n";
 
 TEST(RequestHead, TakesTheUsualRequestInAnyPieces) {
     for (const std::size_t step : {1U, 2U, 3U, 7U, 64U, 4096U}) {
@@ -61,7 +62,8 @@ struct Refusal {
 TEST(RequestHead, RefusesWhatAnotherServerCouldReadOtherwise) {
     const Refusal refusals[] = {
         {"both lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-        {"both lengths, other order", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", 400},
+        {"both lengths, other order",
+         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", 400},
         {"two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400},
         {"two lengths in one", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 6\r\n\r\n", 400},
         {"length with sign", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\n", 400},
@@ -70,8 +72,12 @@ TEST(RequestHead, RefusesWhatAnotherServerCouldReadOtherwise) {
         {"gzip coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 400},
         {"gzip then chunked", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 400},
         {"chunked then identity", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n", 400},
-        {"chunked twice", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-        {"coding with a vertical tab", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0b" "chunked\r\n\r\n", 400},
+        {"chunked twice",
+         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+        {"coding with a vertical tab",
+         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0b"
+         "chunked\r\n\r\n",
+         400},
         {"chunked in 1.0", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
         {"space before colon", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n", 400},
         {"folded field", "POST / HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n", 400},
@@ -156,7 +162,8 @@ TEST(RequestHead, GivesOneVerdictForAnyPieces) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------- chunked bodies
+// ------------------------------------------------------------------------------------------------------- chunked
+// bodies
 
 struct Decoded {
     ChunkedBody::Step step = ChunkedBody::Step::more;
@@ -199,9 +206,9 @@ TEST(ChunkedBody, IsTheSameInAnyPieces) {
 }
 
 TEST(ChunkedBody, RefusesWhatIsNotExact) {
-    for (const char* text : {"\r\n", " 5\r\nhello\r\n", "5 \r\nhello\r\n", "+5\r\nhello\r\n", "-1\r\n", "0x5\r\nhello\r\n",
-                             "5\nhello\r\n", "5\r\nhello\n", "5\r\nhello5\r\n", "5\r\nhelloX\r\n", "5;\nhello\r\n", "g\r\n",
-                             "5\r\rhello", "0\r\n\n", "0\r\nX: y\n\r\n", ";5\r\n"}) {
+    for (const char* text : {"\r\n", " 5\r\nhello\r\n", "5 \r\nhello\r\n", "+5\r\nhello\r\n", "-1\r\n",
+                             "0x5\r\nhello\r\n", "5\nhello\r\n", "5\r\nhello\n", "5\r\nhello5\r\n", "5\r\nhelloX\r\n",
+                             "5;\nhello\r\n", "g\r\n", "5\r\rhello", "0\r\n\n", "0\r\nX: y\n\r\n", ";5\r\n"}) {
         for (const std::size_t step : {1U, 100U}) {
             EXPECT_EQ(decode(text, step).step, ChunkedBody::Step::malformed) << text;
         }

@@ -56,10 +56,11 @@ TEST_P(HttpServerTest, AnswersManyRequestsOnOneConnection) {
         EXPECT_FALSE(answer->field("Connection"));
     }
     // An answer is counted behind its last byte, so its reader may be a moment early.
-    for (const char* line : {"ossa_http_requests_total{listener=\"http\",code=\"200\"} 200\n",
-                             "ossa_http_connections_open{listener=\"http\"} 1\n",
-                             "ossa_http_requests_in_flight{listener=\"http\"} 0\n"}) {
-        EXPECT_TRUE(eventually([&] { return metrics_.text().find(line) != std::string::npos; })) << line << metrics_.text();
+    for (const char* line :
+         {"ossa_http_requests_total{listener=\"http\",code=\"200\"} 200\n",
+          "ossa_http_connections_open{listener=\"http\"} 1\n", "ossa_http_requests_in_flight{listener=\"http\"} 0\n"}) {
+        EXPECT_TRUE(eventually([&] { return metrics_.text().find(line) != std::string::npos; }))
+            << line << metrics_.text();
     }
 }
 
@@ -102,7 +103,8 @@ TEST_P(HttpServerTest, LetsThePaddingBehindABodyBeRead) {
 TEST_P(HttpServerTest, TakesChunkedBodies) {
     start();
     Client it = client();
-    std::string text = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    std::string text =
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     std::string body;
     for (int i = 1; i < 400; ++i) {
         char size[20];
@@ -180,8 +182,9 @@ TEST_P(HttpServerTest, RefusesByTheHead) {
     const auto no_type = it.ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     ASSERT_TRUE(no_type);
     EXPECT_EQ(no_type->status, 415U);
-    const auto with_charset =
-        it.ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: Application/JSON; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}");
+    const auto with_charset = it.ask(
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: Application/JSON; charset=utf-8\r\nContent-Length: "
+        "2\r\n\r\n{}");
     ASSERT_TRUE(with_charset) << "the connection lived through all of it";
     EXPECT_EQ(with_charset->status, 200U);
 }
@@ -238,8 +241,9 @@ TEST_P(HttpServerTest, ReservesNothingForAnnouncedBytes) {
     std::vector<Client> crowd;
     for (int i = 0; i < 40; ++i) {
         crowd.push_back(client());
-        ASSERT_TRUE(crowd.back().send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                                      "Content-Length: 7340032\r\n\r\nx"));
+        ASSERT_TRUE(
+            crowd.back().send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                              "Content-Length: 7340032\r\n\r\nx"));
     }
     std::this_thread::sleep_for(50ms);
     EXPECT_EQ(server_->inflight_bytes(), 0U);
@@ -258,15 +262,17 @@ TEST_P(HttpServerTest, SaysContinueWhenAsked) {
     EXPECT_EQ(it.receive()->body, "{}");
     // With the body already there, or when it is refused, nobody has to be told to go on.
     EXPECT_EQ(it.ask(request)->status, 200U);
-    const auto refused = it.ask("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n");
+    const auto refused =
+        it.ask("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n");
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->status, 413U);
 }
 
 TEST_P(HttpServerTest, ClosesWhenAskedTo) {
     start();
-    for (const char* request : {"GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET /hello HTTP/1.0\r\n\r\n",
-                                "GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"}) {
+    for (const char* request :
+         {"GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET /hello HTTP/1.0\r\n\r\n",
+          "GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"}) {
         Client it = client();
         const auto answer = it.ask(request);
         ASSERT_TRUE(answer);
@@ -320,7 +326,8 @@ TEST_P(HttpServerTest, RefusesConnectionsOverTheLimit) {
     EXPECT_TRUE(client().ask(get("/hello")));
 }
 
-// ------------------------------------------------------------------------------------------------------- answering later
+// ------------------------------------------------------------------------------------------------------- answering
+// later
 
 struct Parking {
     std::mutex mutex;

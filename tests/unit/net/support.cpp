@@ -88,8 +88,9 @@ Certificate make_certificate(const CertificateOptions& options, const Certificat
         X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
     }
     X509_sign(certificate, signer, EVP_sha256());
-    Certificate out{to_pem([&](BIO* bio) { PEM_write_bio_X509(bio, certificate); }),
-                    to_pem([&](BIO* bio) { PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr); })};
+    Certificate out{to_pem([&](BIO* bio) { PEM_write_bio_X509(bio, certificate); }), to_pem([&](BIO* bio) {
+                        PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+                    })};
     if (issuer != nullptr) {
         EVP_PKEY_free(signer);
     }
@@ -284,14 +285,18 @@ void Client::small_receive_window() {
 std::string post(std::string_view path, std::string_view body, std::string_view extra_fields) {
     std::string out = "POST ";
     out += path;
-    out += " HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+    out +=
+        " HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+        "\r\n";
     out += extra_fields;
     out += "\r\n";
     out += body;
     return out;
 }
 
-std::string get(std::string_view path) { return "GET " + std::string{path} + " HTTP/1.1\r\nHost: test\r\n\r\n"; }
+std::string get(std::string_view path) {
+    return "GET " + std::string{path} + " HTTP/1.1\r\nHost: test\r\n\r\n";
+}
 
 std::vector<Route> test_routes() {
     std::vector<Route> routes;

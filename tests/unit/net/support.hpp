@@ -1,4 +1,5 @@
-// For the tests of net/ and certs/: certificates made on the spot, a blocking client that can misbehave, a server in a line.
+// For the tests of net/ and certs/: certificates made on the spot, a blocking client that can misbehave, a server in a
+// line.
 #pragma once
 
 #include <chrono>
@@ -48,19 +49,20 @@ struct Answer {
 class Client {
   public:
     enum class Mode { plain, tls };
-    Client(std::uint16_t port, Mode mode, std::chrono::milliseconds patience = 10s, const Certificate* identity = nullptr);
+    Client(std::uint16_t port, Mode mode, std::chrono::milliseconds patience = 10s,
+           const Certificate* identity = nullptr);
     ~Client();
     Client(Client&&) noexcept;
     Client& operator=(Client&&) = delete;
 
     bool connected() const { return connected_; }  // and shaken hands
     bool send(std::string_view bytes);
-    bool send_raw(std::string_view bytes);         // past TLS
+    bool send_raw(std::string_view bytes);  // past TLS
     std::optional<Answer> receive();
     // Waits for the server's end of the connection, dropping what comes; false: it did not end within the patience.
     bool wait_closed();
     std::optional<Answer> ask(std::string_view request) { return send(request) ? receive() : std::nullopt; }
-    void reset();      // closes with RST
+    void reset();  // closes with RST
     void close();
     void small_receive_window();
     int fd() const { return fd_; }
@@ -78,7 +80,8 @@ class Client {
 std::string post(std::string_view path, std::string_view body, std::string_view extra_fields = {});
 std::string get(std::string_view path);
 
-// "/echo" answers the body, "/hello" (GET) answers "hello", "/big" answers as many bytes as the body says, "/throw" throws.
+// "/echo" answers the body, "/hello" (GET) answers "hello", "/big" answers as many bytes as the body says, "/throw"
+// throws.
 std::vector<Route> test_routes();
 ServerOptions test_options(Client::Mode mode);
 

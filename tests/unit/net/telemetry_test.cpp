@@ -19,9 +19,10 @@ std::string line_of(LogFormat format, std::string_view message, std::initializer
 }
 
 TEST(Log, WritesKeyValueText) {
-    EXPECT_EQ(line_of(LogFormat::text, "denied",
-                      {{"agent", "team-a/echo"}, {"code", 422}, {"ok", true}, {"empty", ""}, {"two", "a b"}, {"half", 0.5}}),
-              R"(denied agent=team-a/echo code=422 ok=true empty="" two="a b" half=0.5)");
+    EXPECT_EQ(
+        line_of(LogFormat::text, "denied",
+                {{"agent", "team-a/echo"}, {"code", 422}, {"ok", true}, {"empty", ""}, {"two", "a b"}, {"half", 0.5}}),
+        R"(denied agent=team-a/echo code=422 ok=true empty="" two="a b" half=0.5)");
 }
 
 TEST(Log, WritesJson) {
@@ -30,7 +31,9 @@ TEST(Log, WritesJson) {
 }
 
 TEST(Log, LetsNothingForgeALineOrReachTheTerminal) {
-    const std::string evil = "a\nlevel=error \x1b[31m\x7f\xC2\x9B" "2J\xff\"\\ \xC3\xA4";
+    const std::string evil =
+        "a\nlevel=error \x1b[31m\x7f\xC2\x9B"
+        "2J\xff\"\\ \xC3\xA4";
     EXPECT_EQ(line_of(LogFormat::text, "m", {{"name", evil}}),
               "m name=\"a\\nlevel=error \\x1b[31m\\x7f\\u009b2J\\xff\\\"\\\\ \xC3\xA4\"");
     EXPECT_EQ(line_of(LogFormat::json, "m", {{"name", evil}}),

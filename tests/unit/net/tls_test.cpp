@@ -17,7 +17,9 @@ namespace {
 
 using testing::HasSubstr;
 
-TlsSource source_of(const Certificate& it) { return {it.certificate_pem, it.key_pem, {}, {}}; }
+TlsSource source_of(const Certificate& it) {
+    return {it.certificate_pem, it.key_pem, {}, {}};
+}
 
 std::string why_not(const TlsSource& source) {
     const auto made = TlsIdentity::make(source);
@@ -50,12 +52,15 @@ TEST(TlsIdentity, SaysWhatIsWrong) {
     EXPECT_THAT(why_not({good.certificate_pem, "", {}, {}}), HasSubstr("private key: no PEM private key"));
     EXPECT_THAT(why_not({good.certificate_pem, good.certificate_pem, {}, {}}), HasSubstr("private key"));
     EXPECT_THAT(why_not({good.certificate_pem, other.key_pem, {}, {}}), HasSubstr("does not belong to certificate"));
-    EXPECT_THAT(why_not({good.certificate_pem, encrypted_key_pem(good.key_pem, "secret"), {}, {}}), HasSubstr("encrypted"));
+    EXPECT_THAT(why_not({good.certificate_pem, encrypted_key_pem(good.key_pem, "secret"), {}, {}}),
+                HasSubstr("encrypted"));
     std::string cut = good.certificate_pem;
     cut.resize(cut.size() / 2);
     EXPECT_THAT(why_not({cut, good.key_pem, {}, {}}), HasSubstr("certificate: "));
-    EXPECT_THAT(why_not(source_of(make_certificate({.begins_in = -7200s, .ends_in = -3600s}))), HasSubstr("expired at 20"));
-    EXPECT_THAT(why_not(source_of(make_certificate({.begins_in = 3600s, .ends_in = 7200s}))), HasSubstr("not valid before 20"));
+    EXPECT_THAT(why_not(source_of(make_certificate({.begins_in = -7200s, .ends_in = -3600s}))),
+                HasSubstr("expired at 20"));
+    EXPECT_THAT(why_not(source_of(make_certificate({.begins_in = 3600s, .ends_in = 7200s}))),
+                HasSubstr("not valid before 20"));
     EXPECT_THAT(why_not({good.certificate_pem, good.key_pem, "junk", {}}), HasSubstr("client CA: no PEM certificate"));
 }
 
