@@ -3,8 +3,8 @@
 # usage: ./setup.sh [build|test|fuzz|bench]   (each contains the one before; build is the default)
 set -eu
 build="g++ cmake ninja-build ccache pkg-config libboost1.81-dev libssl-dev rapidjson-dev libsimdjson-dev libre2-dev
-  libyaml-cpp-dev libcli11-dev libspdlog-dev libexpected-dev prometheus-cpp-dev"
-test="$build libgtest-dev libgmock-dev libvalijson-dev libbenchmark-dev openssl python3 clang-format-16"
+  libcli11-dev libspdlog-dev libexpected-dev prometheus-cpp-dev libyaml-dev openssl python3"
+test="$build libgtest-dev libgmock-dev libvalijson-dev clang-format-16"
 fuzz="$test clang-16 libclang-rt-16-dev"
 case "${1:-build}" in
   build) wanted=$build ;;

@@ -233,39 +233,11 @@ class TapeWriter {
 
 struct Name {
     std::uint64_t signature;
-    std::string_view text;
-    bool operator<(const Name& other) const {
-        return signature != other.signature ? signature < other.signature : text < other.text;
-    }
+    std::uint32_t index;      // of the name on the tape
 };
 
-// The first repeated member name of one object.
-std::optional<std::string_view> repeated_name(Value object, std::vector<Name>& spare) {
-    constexpr std::size_t pairwise_max = 24;
-    std::array<Name, pairwise_max> few;
-    std::size_t n = 0;
-    spare.clear();
-    for (const Member member : object.members()) {
-        const Name name{name_signature(member.name), member.name};
-        if (n < pairwise_max) {
-            for (std::size_t i = 0; i < n; ++i) {
-                if (few[i].signature == name.signature && few[i].text == name.text) {
-                    return name.text;
-                }
-            }
-            few[n++] = name;
-        } else {
-            if (spare.empty()) {
-                spare.assign(few.begin(), few.end());
-            }
-            spare.push_back(name);
-        }
-    }
-    std::sort(spare.begin(), spare.end());
-    const auto same = std::adjacent_find(spare.begin(), spare.end(), [](const Name& a, const Name& b) {
-        return a.signature == b.signature && a.text == b.text;
-    });
-    return same == spare.end() ? std::nullopt : std::optional{same->text};
+std::string_view text_of(Value root, const Name& name) {
+    return Value{root.tape(), root.strings(), name.index}.raw_string();
 }
 
 // The pointer of the value at a tape index: walked only when something is wrong.
@@ -303,43 +275,105 @@ std::string pointer_of(Value root, std::uint32_t index) {
     return out;
 }
 
-// What both readers' documents must keep: depth, number of values, no repeated names.
-Result<void> check(Value root, const Limits& limits, std::vector<Name>& spare) {
-    const std::uint64_t* tape = root.tape();
-    const auto end = static_cast<std::uint32_t>(tape[0] & 0xFFFFFFFFU) - 1;
-    unsigned depth = 0;
-    std::size_t values = 0;
-    for (std::uint32_t i = 1; i < end; ++i) {
-        const char tag = static_cast<char>(tape[i] >> 56U);
-        switch (tag) {
-            case '{':
-                if (const auto name = repeated_name(Value{tape, root.strings(), i}, spare)) {
-                    std::string message = "duplicate member name ";
-                    append_quoted(message, *name);
-                    message.append(" in ").append(pointer_of(root, i).append("/"));
-                    return failure(ErrorCode::invalid, std::move(message));
+// One pass over a tape for what both readers' documents must keep: depth, number of values, no repeated names.
+class Checker {
+  public:
+    explicit Checker(std::vector<Name>& names) : names_(names) { names_.clear(); }
+
+    Result<void> check(Value root, const Limits& limits) {
+        const std::uint64_t* tape = root.tape();
+        const auto end = static_cast<std::uint32_t>(tape[0] & 0xFFFFFFFFU) - 1;
+        std::size_t values = 0;
+        bool in_object = false;
+        std::size_t first = 0;      // in names_, of the object at hand
+        for (std::uint32_t i = 1; i < end; ++i) {
+            char tag = tag_of(tape[i]);
+            if (in_object && tag == '"') {
+                const std::string_view text = Value{tape, root.strings(), i}.raw_string();
+                const Name name{name_signature(text), i};
+                const std::size_t seen = names_.size() - first;
+                for (std::size_t n = first; seen < pairwise_max && n < names_.size(); ++n) {
+                    if (names_[n].signature == name.signature && text_of(root, names_[n]) == text) {
+                        return repeated(root, text, i);
+                    }
                 }
-                [[fallthrough]];
-            case '[':
-                if (++depth > limits.depth_max) {
-                    return failure(ErrorCode::invalid,
-                                   "nested too deeply: more than " + std::to_string(limits.depth_max) + " levels");
-                }
-                break;
-            case '}':
-            case ']': --depth; continue;
-            case 'l':
-            case 'u':
-            case 'd': ++i; break;
-            default: break;
+                names_.push_back(name);
+                ++values;
+                tag = tag_of(tape[++i]);
+            }
+            switch (tag) {
+                case '{':
+                case '[':
+                    open_.push_back({static_cast<std::uint32_t>(first), in_object});
+                    deepest_ = std::max(deepest_, open_.size());
+                    if (open_.size() > limits.depth_max) {
+                        return failure(ErrorCode::invalid,
+                                       "nested too deeply: more than " + std::to_string(limits.depth_max) + " levels");
+                    }
+                    in_object = tag == '{';
+                    first = names_.size();
+                    break;
+                case '}':
+                case ']':
+                    if (names_.size() - first > pairwise_max) {
+                        OSSA_CHECK(check_many(root, first));
+                    }
+                    names_.resize(first);
+                    first = open_.back().first;
+                    in_object = open_.back().in_object;
+                    open_.pop_back();
+                    continue;
+                case 'l':
+                case 'u':
+                case 'd': ++i; break;
+                default: break;
+            }
+            ++values;
         }
-        ++values;
+        if (values > limits.values_max) {
+            return failure(ErrorCode::invalid, "too many values: more than " + std::to_string(limits.values_max));
+        }
+        return {};
     }
-    if (values > limits.values_max) {
-        return failure(ErrorCode::invalid, "too many values: more than " + std::to_string(limits.values_max));
+
+    unsigned deepest() const { return static_cast<unsigned>(deepest_); }
+
+  private:
+    // Up to here each name is compared with those before it; beyond, an object's names are sorted when it ends.
+    static constexpr std::size_t pairwise_max = 24;
+    struct Open {
+        std::uint32_t first;
+        bool in_object;
+    };
+
+    static char tag_of(std::uint64_t w) { return static_cast<char>(w >> 56U); }
+
+    static tl::unexpected<Error> repeated(Value root, std::string_view text, std::uint32_t index) {
+        std::string message = "duplicate member name ";
+        append_quoted(message, text);
+        const std::string pointer = pointer_of(root, index + 1);
+        message.append(" in ").append(pointer.substr(0, pointer.rfind('/') + 1));
+        return failure(ErrorCode::invalid, std::move(message));
     }
-    return {};
-}
+
+    Result<void> check_many(Value root, std::size_t first) {
+        const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(first);
+        std::sort(begin, names_.end(), [&](const Name& a, const Name& b) {
+            return a.signature != b.signature ? a.signature < b.signature : text_of(root, a) < text_of(root, b);
+        });
+        const auto same = std::adjacent_find(begin, names_.end(), [&](const Name& a, const Name& b) {
+            return a.signature == b.signature && text_of(root, a) == text_of(root, b);
+        });
+        if (same != names_.end()) {
+            return repeated(root, text_of(root, *same), same->index);
+        }
+        return {};
+    }
+
+    std::vector<Name>& names_;
+    std::vector<Open> open_;
+    std::size_t deepest_ = 0;
+};
 
 std::string shortest(double d) {
     std::array<char, 32> text{};
@@ -501,7 +535,7 @@ Elements Value::elements() const noexcept {
 
 struct Document::State {
     simdjson::dom::parser parser;
-    std::vector<Name> names;                 // spare room for the duplicate check
+    std::vector<Name> names;                 // work space of the Checker
     std::unique_ptr<TapeWriter> writer;      // for large texts, refused ones and the Builder
 };
 
@@ -525,9 +559,7 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
         const auto parsed = state_->parser.parse(text.data(), text.size(), padding == Padding::none);
         if (!parsed.error()) {
             const Value root{state_->parser.doc.tape.get(), state_->parser.doc.string_buf.get(), 1};
-            OSSA_CHECK(check(root, limits, state_->names));
-            root_ = root;
-            return {};
+            return accept(root, limits);
         }
     }
     // Large, refused, or with a number that simdjson does not read: RapidJSON has the last word and the better message.
@@ -559,7 +591,13 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
     }
     writer.finish();
     const Value root{writer.tape(), writer.strings(), 1};
-    OSSA_CHECK(check(root, limits, state_->names));
+    return accept(root, limits);
+}
+
+Result<void> Document::accept(Value root, const Limits& limits) {
+    Checker checker(state_->names);
+    OSSA_CHECK(checker.check(root, limits));
+    depth_ = checker.deepest();
     root_ = root;
     return {};
 }
@@ -625,8 +663,7 @@ Result<Document> Builder::finish(const Limits& limits) {
     OSSA_BUG_IF(writer.nested() || writer.values() == 0, "finish() needs one complete value");
     writer.finish();
     const Value root{writer.tape(), writer.strings(), 1};
-    OSSA_CHECK(check(root, limits, document_->state_->names));
-    document_->root_ = root;
+    OSSA_CHECK(document_->accept(root, limits));
     return std::move(*document_);
 }
 

@@ -183,14 +183,18 @@ class Document {
     // pointer), too_large (bytes_max). After an error root() is absent.
     Result<void> parse(std::string_view text, const Limits& limits, Padding padding = Padding::none);
     Value root() const noexcept { return root_; }
+    // Nesting of the deepest value; 0 for a lone scalar.
+    unsigned depth() const noexcept { return depth_; }
 
     static Result<Document> from(std::string_view text, const Limits& limits = {});
 
   private:
     friend class Builder;
     struct State;
+    Result<void> accept(Value root, const Limits& limits);
     std::unique_ptr<State> state_;
     Value root_;
+    unsigned depth_ = 0;
 };
 
 // The string at a path of member names, read without building anything: for texts that no Document may hold (too deep, too

@@ -124,7 +124,7 @@ std::optional<Problem> Document::read(const Part& part, const Limits& limits, Re
     Tree& tree = *tree_;
     tree.clear();
     remarks_.clear();
-    value_ = json::Document{};
+    has_value_ = false;
     tree.source = part.text;
     tree.first_line = part.first_line;
     tree.notation = part.notation;
@@ -138,6 +138,7 @@ std::optional<Problem> Document::read(const Part& part, const Limits& limits, Re
     if (part.notation == Notation::json) {
         // The same reader as the webhook's; the tree is made when a place is asked for.
         if (value_.parse(part.text, json_limits)) {
+            has_value_ = true;
             return {};
         }
         std::size_t at = 0;
@@ -187,6 +188,7 @@ std::optional<Problem> Document::read(const Part& part, const Limits& limits, Re
         return {};
     }
     value_ = std::move(*built);
+    has_value_ = true;
     return {};
 }
 

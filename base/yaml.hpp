@@ -111,7 +111,7 @@ class Document {
     // over. The part's text must outlive the use of find() and remarks().
     std::optional<Problem> read(const Part& part, const Limits& limits, ReadAs how = ReadAs::quick_if_possible);
 
-    json::Value root() const noexcept { return value_.root(); }
+    json::Value root() const noexcept { return has_value_ ? value_.root() : json::Value{}; }
     const std::vector<Remark>& remarks() const noexcept { return remarks_; }
     // Where the value at an RFC 6901 pointer stands; nullopt if there is none.
     std::optional<Spot> find(std::string_view pointer);
@@ -121,6 +121,7 @@ class Document {
   private:
     std::unique_ptr<Tree> tree_;
     json::Document value_;
+    bool has_value_ = false;
     std::vector<Remark> remarks_;
 };
 

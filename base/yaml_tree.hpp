@@ -37,6 +37,9 @@ class Arena {
     char* take(std::size_t bytes) {
         if (bytes > left_) {
             const std::size_t size = bytes > block_bytes ? bytes : block_bytes;
+            if (blocks_.empty()) {
+                first_is_usual_ = size == block_bytes;
+            }
             blocks_.push_back(std::make_unique<char[]>(size));
             at_ = blocks_.back().get();
             left_ = size;
@@ -53,7 +56,14 @@ class Arena {
         }
         return {to, text.size()};
     }
+    // Keeps one block of the usual size for the next document.
     void clear() {
+        if (!blocks_.empty() && first_is_usual_) {
+            blocks_.resize(1);
+            at_ = blocks_.front().get();
+            left_ = block_bytes;
+            return;
+        }
         blocks_.clear();
         at_ = nullptr;
         left_ = 0;
@@ -64,6 +74,7 @@ class Arena {
     std::vector<std::unique_ptr<char[]>> blocks_;
     char* at_ = nullptr;
     std::size_t left_ = 0;
+    bool first_is_usual_ = false;
 };
 
 struct Document::Tree {

@@ -214,7 +214,7 @@ void judge(Door door, const kube::AdmissionRequest& request, const Policy& polic
     if (!request.object.is_object()) {
         return review.deny(400, "BadRequest", "the review has no object to judge");
     }
-    if (depth_of(request.object) > object_depth_max) {
+    if (scratch.document.depth() > object_depth_max && depth_of(request.object) > object_depth_max) {
         return review.deny(422, "Invalid",
                            "the object is nested more than " + std::to_string(object_depth_max) + " levels deep");
     }

@@ -994,19 +994,35 @@ class Runner {
             }
         }
         if (rare.unique_items && value.size() > 1 && afford(value.next() - value.index())) {
-            std::vector<std::string> texts;
-            for (const Value element : value.elements()) {
-                append_canonical(texts.emplace_back(), element);
-            }
-            std::sort(texts.begin(), texts.end());
-            if (std::adjacent_find(texts.begin(), texts.end()) != texts.end()) {
-                good = false;
-                if (report) {
-                    add(CauseType::duplicate, "uniqueItems", at, value, "must not repeat an item");
-                }
+            good = has_no_repetition(value);
+            if (!good && report) {
+                add(CauseType::duplicate, "uniqueItems", at, value, "must not repeat an item");
             }
         }
         return good;
+    }
+
+    static bool has_no_repetition(Value value) {
+        constexpr std::size_t pairwise_max = 16;
+        if (value.size() <= pairwise_max) {
+            std::array<Value, pairwise_max> seen;
+            std::size_t n = 0;
+            for (const Value element : value.elements()) {
+                for (std::size_t i = 0; i < n; ++i) {
+                    if (json::equal(seen[i], element)) {
+                        return false;
+                    }
+                }
+                seen[n++] = element;
+            }
+            return true;
+        }
+        std::vector<std::string> texts;
+        for (const Value element : value.elements()) {
+            append_canonical(texts.emplace_back(), element);
+        }
+        std::sort(texts.begin(), texts.end());
+        return std::adjacent_find(texts.begin(), texts.end()) == texts.end();
     }
 
     // Equal values have equal texts: members sorted, whole numbers as integers.
@@ -1044,12 +1060,13 @@ class Runner {
     }
 
     bool in_enum(const Node& node, Value value) const {
-        for (std::uint32_t i = 0; i < node.enum_count; ++i) {
-            if (json::equal(table_.enums[node.first_enum + i], value)) {
-                return true;
-            }
+        const Value* const allowed = table_.enums.data() + node.first_enum;
+        if (value.is_string()) {
+            const std::string_view text = value.raw_string();
+            return std::any_of(allowed, allowed + node.enum_count,
+                               [&](Value one) { return one.is_string() && one.raw_string() == text; });
         }
-        return false;
+        return std::any_of(allowed, allowed + node.enum_count, [&](Value one) { return json::equal(one, value); });
     }
 
     std::string enum_words(const Node& node) const {
@@ -1103,7 +1120,7 @@ class Runner {
     }
 
     std::string pointer(const Step& at) const {
-        std::array<const Step*, 1024> way{};
+        std::array<const Step*, 1024> way;   // not zeroed: only what is written is read
         std::size_t n = 0;
         for (const Step* step = &at; step->up != nullptr && n < way.size(); step = step->up) {
             way[n++] = step;

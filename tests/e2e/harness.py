@@ -84,12 +84,14 @@ def _started(pid):
 
 
 def end_left_behind(run_folder, how=signal.SIGKILL, deadline_s=PATIENCE_S):
-    """Ends the webhooks whose pid files lie there. A number that belongs to another process by now is let be.
-    Returns how many were ended."""
+    """Ends the webhooks whose pid files lie there, unless the program that started one still runs and sees to it itself.
+    A number that belongs to another process by now is let be. Returns how many were ended."""
     ended = 0
     for file in Path(run_folder).glob("*.pid"):
         with contextlib.suppress(ValueError, FileNotFoundError):
-            pid, started = file.read_text().split()
+            pid, started, owner, owner_started = file.read_text().split()
+            if _started(int(owner)) == owner_started:
+                continue
             if _started(int(pid)) == started:
                 os.kill(int(pid), how)
                 wait_for(lambda: _started(int(pid)) != started, f"process {pid} of an earlier run to end", deadline_s)
@@ -219,7 +221,7 @@ class Webhook:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
                                             start_new_session=True)
-        self.pid_file.write_text(f"{self.process.pid} {_started(self.process.pid)}\n")
+        self.pid_file.write_text(f"{self.process.pid} {_started(self.process.pid)} {os.getpid()} {_started(os.getpid())}\n")
         if not self.survive:
             atexit.register(self.stop, kill=True)
 
@@ -543,7 +545,8 @@ def configure(cluster, base_url, ca_file, counted=None):
     server has taken the configuration up: it works from a copy that follows a moment later."""
     items = webhook_configurations(cluster, base_url, ca_file)
     # Without --validate, kubectl would fetch the whole OpenAPI document, which a busy API server takes half a minute for.
-    cluster.kubectl(["apply", "--validate=false", "-f", "-"], input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), check=True)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    cluster.kubectl(["apply", "--validate=false", "-f", "-"], input=text, check=True)
     if counted is None:
         return
     api = Api(cluster)
