@@ -291,10 +291,13 @@ class Checker {
             if (in_object && tag == '"') {
                 const std::string_view text = Value{tape, root.strings(), i}.raw_string();
                 const Name name{name_signature(text), i};
-                const std::size_t seen = names_.size() - first;
-                for (std::size_t n = first; seen < pairwise_max && n < names_.size(); ++n) {
-                    if (names_[n].signature == name.signature && text_of(root, names_[n]) == text) {
-                        return repeated(root, text, i);
+                const Name* const seen_end = names_.data() + names_.size();
+                const Name* seen = names_.data() + first;
+                if (seen_end - seen < static_cast<std::ptrdiff_t>(pairwise_max)) {
+                    for (; seen != seen_end; ++seen) {
+                        if (seen->signature == name.signature && text_of(root, *seen) == text) {
+                            return repeated(root, text, i);
+                        }
                     }
                 }
                 names_.push_back(name);

@@ -88,6 +88,7 @@ struct Node {
     std::uint8_t types = t_any;
     bool never = false;                  // the schema `false`
     bool uri = false;
+    bool any_members = false;            // nothing is said about an object's members: they need not be looked at
     Additional additional = Additional::unset;
     std::uint32_t additional_node = none;
     std::uint32_t first_property = 0, property_count = 0;
@@ -198,6 +199,7 @@ class Compiler {
         by_pointer_[pointer] = id;
         if (schema.is_boolean()) {
             table_.nodes[id].never = !*schema.as_bool();
+            table_.nodes[id].any_members = true;
             return id;
         }
         if (!schema.is_object()) {
@@ -214,6 +216,8 @@ class Compiler {
             node.rare = static_cast<std::uint32_t>(table_.rares.size());
             table_.rares.push_back(std::move(rare));
         }
+        node.any_members = node.property_count == 0 && node.additional != Additional::schema &&
+                           (node.rare == none || table_.rares[node.rare].pattern_properties.empty());
         table_.nodes[id] = node;
         return id;
     }
@@ -686,7 +690,7 @@ class Runner {
             return fail(CauseType::forbidden, "false", [] { return std::string("must not be there"); });
         }
         switch (value.tag()) {
-            case '{': good = object(node, value, at, report) && good; break;
+            case '{': good = (node.any_members || object(node, value, at, report)) && good; break;
             case '[': good = array(node, value, at, report) && good; break;
             case '"':
                 if (node.length_max != SIZE_MAX || node.length_min != 0 || node.pattern != none || node.uri) {

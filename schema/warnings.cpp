@@ -4,6 +4,7 @@
 #include "kube/types/image.hpp"
 #include "kube/types/quantity.hpp"
 #include "schema/rule_report.hpp"
+#include "schema/plain_schema.hpp"
 #include "schema/rules.hpp"
 
 namespace ossa::schema {
@@ -229,7 +230,7 @@ void warn_inline_schemas(Value body, std::string_view pointer, const Plan& metas
         const Where capability_at{capabilities_at, index++};
         const auto [input, output] = pick(capability, "input_schema", "output_schema");
         for (const auto& [name, schema] : {std::pair{"input_schema", input}, std::pair{"output_schema", output}}) {
-            if (!schema.is_object()) {
+            if (!schema.is_object() || is_plain_schema(schema)) {
                 continue;
             }
             result.clear();
