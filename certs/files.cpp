@@ -91,7 +91,7 @@ FileWatcher::FileWatcher(boost::asio::io_context& context, FilePaths paths, std:
       interval_(interval),
       reloads_(metrics.counter("ossa_tls_reloads_total", "Identities taken from changed files.")),
       failures_(metrics.counter("ossa_tls_reload_failures_total", "Changed files that held no usable identity.")) {
-    metrics.read("ossa_tls_not_after_seconds", "When the certificate in use ends, in seconds since 1970.",
+    metrics.read("ossa_certificate_expiry_seconds", "When the certificate in use ends, in seconds since 1970.",
                  net::Metrics::ReadAs::gauge, [cell = cell_] {
                      const auto identity = cell->read();
                      return identity ? static_cast<double>(identity->not_after().time_since_epoch().count()) : 0.0;

@@ -36,11 +36,6 @@ void answer_ready(bool ready, const net::IdentityCell& identity, net::Exchange& 
 
 std::vector<net::Route> operation_routes(const std::atomic<bool>& ready, const net::IdentityCell& identity,
                                          net::Metrics& metrics) {
-    metrics.read("ossa_certificate_expiry_seconds", "When the serving certificate ends, in seconds since 1970.",
-                 net::Metrics::ReadAs::gauge, [&identity] {
-                     const auto current = identity.read();
-                     return current == nullptr ? 0.0 : static_cast<double>(current->not_after().time_since_epoch().count());
-                 });
     metrics.gauge("ossa_build_info", "Always 1; the label tells the version.", {{"version", std::string(version)}}).set(1);
     std::vector<net::Route> out;
     out.push_back({net::Method::get, "/healthz", "", [](net::Exchange& exchange) { exchange.response().plain(200, "ok\n"); }});
