@@ -72,7 +72,7 @@ fuzz:  ## libFuzzer targets, FUZZ_SECONDS each (60)
 	@./setup.sh fuzz && tests/fuzz/run.sh $${FUZZ_SECONDS:-60}
 
 bench: deps-test  ## speed and memory, as ratios within one run (build/bench/*.json)
-	@cmake --preset release -DOSSA_TESTS=ON -Wno-dev > /dev/null && cmake --build --preset release -j $(JOBS) && tests/bench/run.sh
+	@cmake --preset release -DOSSA_TESTS=ON -Wno-dev > /dev/null && cmake --build --preset release -j $(JOBS) --target ossa-webhook ossa-validator admission_load limit_server admit_bench && tests/bench/run.sh
 
 cluster-up: kube  ## a real Kubernetes control plane (kubeconfig at build/cluster/kubeconfig)
 	@$(CLUSTER_TOOL) up
