@@ -2,8 +2,10 @@
 
 #include <openssl/evp.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <mutex>
 #include <system_error>
 
 #include "net/log.hpp"
@@ -83,19 +85,86 @@ Result<std::shared_ptr<const net::TlsIdentity>> load_identity(const FilePaths& p
     return make_identity(source, paths);
 }
 
+// Shared with the timer's handler, which may be on its way when the watcher ends.
+struct FileWatcher::State : std::enable_shared_from_this<State> {
+    State(boost::asio::io_context& context, FilePaths paths_in, std::shared_ptr<net::IdentityCell> cell_in,
+          net::Metrics& metrics, std::chrono::milliseconds interval_in)
+        : timer(context),
+          paths(std::move(paths_in)),
+          cell(std::move(cell_in)),
+          interval(interval_in),
+          reloads(metrics.counter("ossa_tls_reloads_total", "Identities taken from changed files.")),
+          failures(metrics.counter("ossa_tls_reload_failures_total", "Changed files that held no usable identity.")) {}
+
+    // All with the mutex held.
+    Result<void> load();
+    void look();
+    void arm();
+
+    std::mutex mutex;
+    boost::asio::steady_timer timer;
+    const FilePaths paths;
+    const std::shared_ptr<net::IdentityCell> cell;
+    const std::chrono::milliseconds interval;
+    net::Counter& reloads;
+    net::Counter& failures;
+    std::string seen;     // digest of what the files held when the identity was made
+    std::string refused;  // digest of what was refused last, so that one bad pair is logged once
+    bool stopped = false;
+};
+
+Result<void> FileWatcher::State::load() {
+    OSSA_TRY(const net::TlsSource source, read_source(paths));
+    OSSA_TRY(auto identity, make_identity(source, paths));
+    seen = digest_of(source);
+    OSSA_LOG(info, "TLS identity loaded", {"subject", identity->subject()}, {"sha256", identity->fingerprint()});
+    cell->publish(std::move(identity));
+    return {};
+}
+
+void FileWatcher::State::arm() {
+    timer.expires_after(interval);
+    timer.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {
+        const std::lock_guard lock{self->mutex};
+        if (!ec && !self->stopped) {
+            self->look();
+            self->arm();
+        }
+    });
+}
+
+void FileWatcher::State::look() {
+    auto source = read_source(paths);
+    const std::string digest = source ? digest_of(*source) : source.error().message();
+    if (digest == seen) {
+        refused.clear();
+        return;
+    }
+    auto identity = source ? make_identity(*source, paths) : unexpected(std::move(source).error());
+    if (!identity) {
+        if (digest != refused) {
+            refused = digest;
+            failures.add();
+            OSSA_LOG(error, "TLS identity not reloaded, the old one stays", {"error", identity.error().message()});
+        }
+        return;
+    }
+    seen = digest;
+    refused.clear();
+    reloads.add();
+    OSSA_LOG(info, "TLS identity reloaded", {"subject", (*identity)->subject()},
+             {"sha256", (*identity)->fingerprint()});
+    cell->publish(std::move(*identity));
+}
+
 FileWatcher::FileWatcher(boost::asio::io_context& context, FilePaths paths, std::shared_ptr<net::IdentityCell> cell,
-                         net::Metrics& metrics, std::chrono::milliseconds interval)
-    : timer_(context),
-      paths_(std::move(paths)),
-      cell_(std::move(cell)),
-      interval_(interval),
-      reloads_(metrics.counter("ossa_tls_reloads_total", "Identities taken from changed files.")),
-      failures_(metrics.counter("ossa_tls_reload_failures_total", "Changed files that held no usable identity.")) {
+                         net::Metrics& metrics, std::chrono::milliseconds interval) {
     metrics.read("ossa_certificate_expiry_seconds", "When the certificate in use ends, in seconds since 1970.",
-                 net::Metrics::ReadAs::gauge, [cell = cell_] {
+                 net::Metrics::ReadAs::gauge, [cell] {
                      const auto identity = cell->read();
                      return identity ? static_cast<double>(identity->not_after().time_since_epoch().count()) : 0.0;
                  });
+    state_ = std::make_shared<State>(context, std::move(paths), std::move(cell), metrics, interval);
 }
 
 FileWatcher::~FileWatcher() {
@@ -103,52 +172,21 @@ FileWatcher::~FileWatcher() {
 }
 
 Result<void> FileWatcher::start() {
-    OSSA_TRY(const net::TlsSource source, read_source(paths_));
-    OSSA_TRY(auto identity, make_identity(source, paths_));
-    seen_ = digest_of(source);
-    OSSA_LOG(info, "TLS identity loaded", {"subject", identity->subject()}, {"sha256", identity->fingerprint()});
-    cell_->publish(std::move(identity));
-    arm();
+    const std::lock_guard lock{state_->mutex};
+    OSSA_CHECK(state_->load());
+    state_->arm();
     return {};
 }
 
 void FileWatcher::stop() {
-    stopped_ = true;
-    timer_.cancel();
-}
-
-void FileWatcher::arm() {
-    timer_.expires_after(interval_);
-    timer_.async_wait([this](const boost::system::error_code& ec) {
-        if (!ec && !stopped_) {
-            look();
-            arm();
-        }
-    });
+    const std::lock_guard lock{state_->mutex};
+    state_->stopped = true;
+    state_->timer.cancel();
 }
 
 void FileWatcher::look() {
-    auto source = read_source(paths_);
-    const std::string digest = source ? digest_of(*source) : source.error().message();
-    if (digest == seen_) {
-        refused_.clear();
-        return;
-    }
-    auto identity = source ? make_identity(*source, paths_) : unexpected(std::move(source).error());
-    if (!identity) {
-        if (digest != refused_) {
-            refused_ = digest;
-            failures_.add();
-            OSSA_LOG(error, "TLS identity not reloaded, the old one stays", {"error", identity.error().message()});
-        }
-        return;
-    }
-    seen_ = digest;
-    refused_.clear();
-    reloads_.add();
-    OSSA_LOG(info, "TLS identity reloaded", {"subject", (*identity)->subject()},
-             {"sha256", (*identity)->fingerprint()});
-    cell_->publish(std::move(*identity));
+    const std::lock_guard lock{state_->mutex};
+    state_->look();
 }
 
 }  // namespace ossa::certs

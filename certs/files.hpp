@@ -5,7 +5,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -15,7 +14,6 @@
 #include "net/tls.hpp"
 
 namespace ossa::net {
-class Counter;
 class Metrics;
 }  // namespace ossa::net
 
@@ -31,34 +29,27 @@ struct FilePaths {
 // Reads the files and makes an identity of them. Errors name the file.
 Result<std::shared_ptr<const net::TlsIdentity>> load_identity(const FilePaths& paths);
 
-// Publishes a new identity into `cell` when the files hold one. Lives on the thread that runs `context`, where its
-// short file reads happen; give it a thread that no request waits for. Must end before `context` and `metrics`.
+// Publishes a new identity into `cell` when the files hold one. Its short file reads happen on the thread that runs
+// `context`: give it one that no request waits for. The watcher itself may be used and ended on any thread, also while
+// that one runs; it must end before `context` and `metrics` do.
 class FileWatcher {
   public:
     FileWatcher(boost::asio::io_context& context, FilePaths paths, std::shared_ptr<net::IdentityCell> cell,
                 net::Metrics& metrics, std::chrono::milliseconds interval = std::chrono::seconds{10});
-    ~FileWatcher();
+    ~FileWatcher();  // stops
     FileWatcher(const FileWatcher&) = delete;
     FileWatcher& operator=(const FileWatcher&) = delete;
 
     // The first identity; the program cannot serve without it. Then watches.
     Result<void> start();
+    // Ends the watch; waits for a look that is under way.
     void stop();
     // Looks now, without waiting for the interval.
     void look();
 
   private:
-    void arm();
-
-    boost::asio::steady_timer timer_;
-    const FilePaths paths_;
-    const std::shared_ptr<net::IdentityCell> cell_;
-    const std::chrono::milliseconds interval_;
-    net::Counter& reloads_;
-    net::Counter& failures_;
-    std::string seen_;     // digest of what the files held when the identity was made
-    std::string refused_;  // digest of what was refused last, so that one bad pair is logged once
-    bool stopped_ = false;
+    struct State;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace ossa::certs

@@ -89,7 +89,6 @@ const Plan& metaschema_plan() {
 }
 
 void warm_up() {
-    ossa_plan();
     agent_spec_plan();
     tenant_quota_spec_plan();
     metaschema_plan();

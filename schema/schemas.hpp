@@ -21,6 +21,7 @@ const Plan& tenant_quota_spec_plan();
 // Judges schemas that users write. `pattern` there is only text: nothing of the user's is executed.
 const Plan& metaschema_plan();
 
+// The plans that an admission server needs.
 void warm_up();
 
 // schema/ossa-1.0.schema.json as it was at build time.

@@ -69,6 +69,7 @@ int run(const Options& options) {
     }
     background.start();
     schema::warm_up();
+    malloc_trim(0);   // compiling the schemas left free blocks behind
 
     AdmissionService admission(options.workers, options.policy, options.limits.body_bytes_max, metrics);
     std::atomic<bool> ready{false};

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "certs/files.hpp"
 #include "net/log.hpp"
@@ -257,6 +260,26 @@ TEST_F(CertificateFiles, WatcherTakesAGoodPairAndKeepsTheOldOneForABadOne) {
     EXPECT_THAT(metrics.text(), HasSubstr("ossa_tls_reloads_total 1\n"));
     watcher.stop();
     context.run();  // ends: nothing is left waiting
+}
+
+TEST_F(CertificateFiles, WatcherMayEndWhileItsThreadLooks) {
+    const certs::FilePaths paths = paths_of(make_certificate());
+    const certs::FilePaths broken{paths.certificate, write("other.key", make_certificate().key_pem), {}, {}};
+    for (int i = 0; i < 50; ++i) {
+        boost::asio::io_context context;
+        Metrics metrics;
+        const auto keep = boost::asio::make_work_guard(context);
+        std::thread thread{[&] { context.run(); }};
+        {
+            certs::FileWatcher watcher{context, paths, std::make_shared<IdentityCell>(), metrics, 1ms};
+            ASSERT_TRUE(watcher.start());
+            certs::FileWatcher fails{context, broken, std::make_shared<IdentityCell>(), metrics, 1ms};
+            EXPECT_FALSE(fails.start());
+            std::this_thread::sleep_for(std::chrono::microseconds{i * 100});
+        }
+        context.stop();
+        thread.join();
+    }
 }
 
 }  // namespace
