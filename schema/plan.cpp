@@ -640,7 +640,7 @@ class Runner {
 
   private:
     // Frames of visit, all of a stack. Our own schemas need at most the depth of a document; a user's can chain more.
-    static constexpr unsigned depth_max = 1500;
+    static constexpr unsigned depth_max = 800;
     struct Depth {
         explicit Depth(unsigned& depth) : depth_(depth) { ++depth_; }
         ~Depth() { --depth_; }
