@@ -84,7 +84,7 @@ cluster-status:  ## what of it runs
 	@$(CLUSTER_TOOL) status
 
 crds: dev  ## write manifests/crds from the schemas
-	@build/dev/bin/crdgen manifests/crds
+	@cmake --build --preset dev --target crds
 
 install: release  ## install the programs (DESTDIR=, PREFIX=/usr/local)
 	@cmake --install build/release --prefix $(or $(PREFIX),/usr/local)

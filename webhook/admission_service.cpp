@@ -57,7 +57,7 @@ bool is_too_late(const net::Request& request) {
 
 AdmissionService::AdmissionService(unsigned workers, engine::Policy policy, std::size_t body_bytes_max,
                                    net::Metrics& metrics)
-    : policy_(policy), limits_{.bytes_max = body_bytes_max}, scratch_(workers), metrics_(metrics) {
+    : policy_(policy), limits_{.bytes_max = body_bytes_max}, scratch_(workers) {
     for (std::size_t d = 0; d < engine::door_count; ++d) {
         const std::string path{engine::path_of(static_cast<Door>(d))};
         latency_[d] = &metrics.histogram("ossa_admission_duration_seconds",
