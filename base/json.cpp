@@ -3,7 +3,6 @@
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
@@ -12,23 +11,20 @@
 #include <vector>
 
 #include "base/bug.hpp"
+#include "base/json_quick.hpp"
+#include "base/json_tape.hpp"
 
 namespace ossa::json {
 
-static_assert(padding_bytes >= simdjson::SIMDJSON_PADDING);
-
 namespace {
 
-// Texts above this go through RapidJSON: simdjson keeps about 14 times the text as work space, and a thread that has
-// once read a large text would keep it.
-constexpr std::size_t simdjson_bytes_max = std::size_t{256} << 10;
-constexpr std::uint64_t payload_mask = 0x00FFFFFFFFFFFFFFULL;
+// Texts above this go through RapidJSON: the quick reader keeps up to 14 times the text as work space, and a thread
+// that has once read a large text would keep it.
+constexpr std::size_t quick_bytes_max = std::size_t{256} << 10;
 
-constexpr std::uint64_t word(char tag, std::uint64_t payload = 0) {
-    return (std::uint64_t{static_cast<unsigned char>(tag)} << 56U) | payload;
+std::string at_byte(std::size_t offset) {
+    return " at byte " + std::to_string(offset);
 }
-
-std::string at_byte(std::size_t offset) { return " at byte " + std::to_string(offset); }
 
 // RapidJSON reads the escape of a lone second half, \\udc00, and writes it as bytes that are no UTF-8.
 bool has_half_character(std::string_view text) {
@@ -69,8 +65,8 @@ std::size_t end_of_exponent_number(std::string_view text, std::size_t at) {
     return digits() == 0 ? 0 : at;
 }
 
-// RapidJSON takes some numbers for too big that are not: 0e400, or 400 digits and then e-390. This is the same text, as
-// long as before, with such numbers written short.
+// RapidJSON takes some numbers for too big that are not: 0e308, 0e400, or 400 digits and then e-390. This is the same
+// text, as long as before, with such numbers written short.
 std::string with_short_numbers(std::string_view text) {
     std::string out{text};
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -108,12 +104,13 @@ class TapeWriter {
         strings_.clear();
         open_.clear();
         values_ = 0;
-        tape_.push_back(word('r'));
+        refusal_ = "stopped";
+        tape_.push_back(tape_word('r'));
     }
 
     // Rapidjson's handler interface: false stops the reader; refusal() then says why.
-    bool Null() { return scalar(word('n')); }
-    bool Bool(bool b) { return scalar(word(b ? 't' : 'f')); }
+    bool Null() { return scalar(tape_word('n')); }
+    bool Bool(bool b) { return scalar(tape_word(b ? 't' : 'f')); }
     bool Int(int i) { return Int64(i); }
     bool Uint(unsigned u) { return Int64(u); }
     bool Int64(std::int64_t i) { return number('l', static_cast<std::uint64_t>(i)); }
@@ -122,8 +119,8 @@ class TapeWriter {
         return number(fits ? 'l' : 'u', u);
     }
     bool Double(double d) {
-        if (!std::isfinite(d)) {    // the reader's own check lets 1.8e308 pass
-            refusal_ = "Number too big to be stored in double.";
+        if (!std::isfinite(d)) {  // the reader's own check lets 1.8e308 pass, and makes 0e308 no number
+            refusal_ = too_big;
             return false;
         }
         std::uint64_t bits = 0;
@@ -140,49 +137,48 @@ class TapeWriter {
     }
     bool Key(const char* text, unsigned length, bool copy) { return String(text, length, copy); }
     bool StartObject() { return open('{'); }
-    bool EndObject(unsigned members = 0) { return close('}', members); }
+    bool EndObject(std::uint64_t members = 0) { return close('}', members); }
     bool StartArray() { return open('['); }
-    bool EndArray(unsigned elements = 0) { return close(']', elements); }
+    bool EndArray(std::uint64_t elements = 0) { return close(']', elements); }
 
     bool string(std::string_view text) {
         const std::size_t offset = strings_.size();
-        const auto length = static_cast<std::uint32_t>(text.size());
-        strings_.resize(offset + sizeof length + text.size() + 1);
-        std::memcpy(strings_.data() + offset, &length, sizeof length);
-        if (!text.empty()) {
-            std::memcpy(strings_.data() + offset + sizeof length, text.data(), text.size());
+        if (text.size() > string_bytes_max || offset > UINT32_MAX - string_bytes_max) {
+            refusal_ = "a string is too long";
+            return false;
         }
-        strings_.back() = 0;
-        return scalar(word('"', offset));
+        strings_.insert(strings_.end(), text.begin(), text.end());
+        return scalar(tape_string(text.size(), offset));
     }
 
     // The closing words and the bytes that readers may touch behind the last string.
     void finish() {
-        tape_.push_back(word('r'));
-        tape_[0] = word('r', tape_.size());
+        tape_.push_back(tape_word('r'));
+        tape_[0] = tape_word('r', tape_.size());
         strings_.resize(strings_.size() + padding_bytes);
     }
 
     // Takes over a finished tape, its end included, in no more memory than it needs.
     void copy(const std::uint64_t* tape, const std::uint8_t* strings) {
-        const std::size_t words = tape[0] & 0xFFFFFFFFU;
-        std::size_t bytes = 0;
+        const auto words = static_cast<std::uint32_t>(tape[0]);
+        tape_.assign(tape, tape + words);
+        strings_.clear();
         for (std::size_t i = 1; i < words; ++i) {
-            const char tag = static_cast<char>(tape[i] >> 56U);
+            const char tag = tape_tag(tape[i]);
             if (tag == '"') {
-                std::uint32_t length = 0;
-                std::memcpy(&length, strings + (tape[i] & payload_mask), sizeof length);
-                bytes = std::max<std::size_t>(bytes, (tape[i] & payload_mask) + sizeof length + length + 1);
+                const std::uint8_t* const from = strings + static_cast<std::uint32_t>(tape[i]);
+                const std::size_t size = tape[i] >> 32U & string_bytes_max;
+                tape_[i] = tape_string(size, strings_.size());
+                strings_.insert(strings_.end(), from, from + size);
             }
             i += tag == 'l' || tag == 'u' || tag == 'd' ? 1 : 0;
         }
-        tape_.assign(tape, tape + words);
-        strings_.assign(strings, strings + bytes);
-        strings_.resize(bytes + padding_bytes);
+        strings_.resize(strings_.size() + padding_bytes);
         strings_.shrink_to_fit();
     }
 
     const char* refusal() const { return refusal_; }
+    bool has_refused_a_number() const { return refusal_ == too_big; }
     std::size_t values() const { return values_; }
     bool nested() const { return !open_.empty(); }
     const std::uint64_t* tape() const { return tape_.data(); }
@@ -201,7 +197,7 @@ class TapeWriter {
         return count();
     }
     bool number(char tag, std::uint64_t bits) {
-        tape_.push_back(word(tag));
+        tape_.push_back(tape_word(tag));
         tape_.push_back(bits);
         return count();
     }
@@ -211,18 +207,19 @@ class TapeWriter {
             return false;
         }
         open_.push_back(static_cast<std::uint32_t>(tape_.size()));
-        tape_.push_back(word(tag));
+        tape_.push_back(tape_word(tag));
         return count();
     }
     bool close(char tag, std::uint64_t children) {
         const std::uint32_t start = open_.back();
         open_.pop_back();
-        tape_.push_back(word(tag, start));
-        const std::uint64_t shown = std::min<std::uint64_t>(children, 0xFFFFFF);
-        tape_[start] = word(tag == '}' ? '{' : '[', (shown << 32U) | tape_.size());
+        tape_.push_back(tape_word(tag, start));
+        const std::uint64_t shown = std::min(children, many_children);
+        tape_[start] = tape_word(tag == '}' ? '{' : '[', (shown << 32U) | tape_.size());
         return true;
     }
 
+    static constexpr const char* too_big = "Number too big to be stored in double.";
     Limits limits_;
     std::vector<std::uint64_t> tape_;
     std::vector<std::uint8_t> strings_;
@@ -230,15 +227,6 @@ class TapeWriter {
     std::size_t values_ = 0;
     const char* refusal_ = "stopped";
 };
-
-struct Name {
-    std::uint64_t signature;
-    std::uint32_t index;      // of the name on the tape
-};
-
-std::string_view text_of(Value root, const Name& name) {
-    return Value{root.tape(), root.strings(), name.index}.raw_string();
-}
 
 // The pointer of the value at a tape index: walked only when something is wrong.
 std::string pointer_of(Value root, std::uint32_t index) {
@@ -275,107 +263,143 @@ std::string pointer_of(Value root, std::uint32_t index) {
     return out;
 }
 
-// One pass over a tape for what both readers' documents must keep: depth, number of values, no repeated names.
+// One pass over a tape for what both readers' documents must keep: depth, number of values, no repeated names. The pass
+// itself only says what is wrong and where, so that its few variables stay in registers; the words are made outside of
+// it.
 class Checker {
   public:
-    explicit Checker(std::vector<Name>& names) : names_(names) { names_.clear(); }
-
     Result<void> check(Value root, const Limits& limits) {
-        const std::uint64_t* tape = root.tape();
-        const auto end = static_cast<std::uint32_t>(tape[0] & 0xFFFFFFFFU) - 1;
-        std::size_t values = 0;
-        bool in_object = false;
-        std::size_t first = 0;      // in names_, of the object at hand
-        for (std::uint32_t i = 1; i < end; ++i) {
-            char tag = tag_of(tape[i]);
-            if (in_object && tag == '"') {
-                const std::string_view text = Value{tape, root.strings(), i}.raw_string();
-                const Name name{name_signature(text), i};
-                const Name* const seen_end = names_.data() + names_.size();
-                const Name* seen = names_.data() + first;
-                if (seen_end - seen < static_cast<std::ptrdiff_t>(pairwise_max)) {
-                    for (; seen != seen_end; ++seen) {
-                        if (seen->signature == name.signature && text_of(root, *seen) == text) {
-                            return repeated(root, text, i);
-                        }
-                    }
-                }
-                names_.push_back(name);
-                ++values;
-                tag = tag_of(tape[++i]);
-            }
-            switch (tag) {
-                case '{':
-                case '[':
-                    open_.push_back({static_cast<std::uint32_t>(first), in_object});
-                    deepest_ = std::max(deepest_, open_.size());
-                    if (open_.size() > limits.depth_max) {
-                        return failure(ErrorCode::invalid,
-                                       "nested too deeply: more than " + std::to_string(limits.depth_max) + " levels");
-                    }
-                    in_object = tag == '{';
-                    first = names_.size();
-                    break;
-                case '}':
-                case ']':
-                    if (names_.size() - first > pairwise_max) {
-                        OSSA_CHECK(check_many(root, first));
-                    }
-                    names_.resize(first);
-                    first = open_.back().first;
-                    in_object = open_.back().in_object;
-                    open_.pop_back();
-                    continue;
-                case 'l':
-                case 'u':
-                case 'd': ++i; break;
-                default: break;
-            }
-            ++values;
+        const Flaw flaw = pass(root, limits.depth_max);
+        if (flaw.kind == Flaw::repeated) {
+            std::string message = "duplicate member name ";
+            append_quoted(message, text_of(root, flaw.at));
+            const std::string pointer = pointer_of(root, flaw.at + 1);
+            message.append(" in ").append(pointer.substr(0, pointer.rfind('/') + 1));
+            return failure(ErrorCode::invalid, std::move(message));
         }
-        if (values > limits.values_max) {
+        if (flaw.kind == Flaw::depth) {
+            return failure(ErrorCode::invalid,
+                           "nested too deeply: more than " + std::to_string(limits.depth_max) + " levels");
+        }
+        if (values_ > limits.values_max) {
             return failure(ErrorCode::invalid, "too many values: more than " + std::to_string(limits.values_max));
         }
         return {};
     }
 
-    unsigned deepest() const { return static_cast<unsigned>(deepest_); }
+    unsigned deepest() const { return deepest_; }
 
   private:
     // Up to here each name is compared with those before it; beyond, an object's names are sorted when it ends.
     static constexpr std::size_t pairwise_max = 24;
-    struct Open {
-        std::uint32_t first;
-        bool in_object;
+
+    struct Flaw {
+        enum Kind : std::uint8_t { none, repeated, depth } kind = none;
+        std::uint32_t at = 0;  // the name on the tape
+    };
+    struct Name {
+        std::uint64_t hash;
+        std::uint32_t at;
+    };
+    // An open object or array.
+    struct Scope {
+        std::uint64_t seen = 0;   // a bit for each hash of its names
+        std::uint32_t first = 0;  // of its names
+        bool is_object = false;
     };
 
-    static char tag_of(std::uint64_t w) { return static_cast<char>(w >> 56U); }
-
-    static tl::unexpected<Error> repeated(Value root, std::string_view text, std::uint32_t index) {
-        std::string message = "duplicate member name ";
-        append_quoted(message, text);
-        const std::string pointer = pointer_of(root, index + 1);
-        message.append(" in ").append(pointer.substr(0, pointer.rfind('/') + 1));
-        return failure(ErrorCode::invalid, std::move(message));
+    static std::string_view text_of(Value root, std::uint32_t at) {
+        return Value{root.tape(), root.strings(), at}.raw_string();
     }
 
-    Result<void> check_many(Value root, std::size_t first) {
-        const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(first);
-        std::sort(begin, names_.end(), [&](const Name& a, const Name& b) {
-            return a.signature != b.signature ? a.signature < b.signature : text_of(root, a) < text_of(root, b);
-        });
-        const auto same = std::adjacent_find(begin, names_.end(), [&](const Name& a, const Name& b) {
-            return a.signature == b.signature && text_of(root, a) == text_of(root, b);
-        });
-        if (same != names_.end()) {
-            return repeated(root, text_of(root, *same), same->index);
+    Flaw pass(Value root, std::size_t depth_max) {
+        const std::uint64_t* const tape = root.tape();
+        const auto end = static_cast<std::uint32_t>(tape[0]) - 1;
+        Scope scope;
+        std::size_t depth = 0;
+        std::uint32_t used = 0;    // of names_
+        std::uint32_t others = 0;  // words that are no value: ends, and the second words of numbers
+        deepest_ = 0;
+        for (std::uint32_t i = 1; i < end; ++i) {
+            char tag = tape_tag(tape[i]);
+            if (scope.is_object && tag == '"') {
+                const std::uint64_t hash = NameKey::of(text_of(root, i)).hash();
+                const std::uint64_t bit = std::uint64_t{1} << (hash >> 58U);
+                // While its bit is new, so is the name.
+                if ((scope.seen & bit) != 0 && stands_before(root, {hash, i}, scope.first, used)) [[unlikely]] {
+                    return {Flaw::repeated, i};
+                }
+                scope.seen |= bit;
+                if (used == names_.size()) [[unlikely]] {
+                    grow(names_);
+                }
+                names_[used++] = {hash, i};
+                tag = tape_tag(tape[++i]);
+            }
+            if (tag == '"') {
+                continue;
+            }
+            if (tag == '{' || tag == '[') {
+                if (depth == scopes_.size()) [[unlikely]] {
+                    grow(scopes_);
+                }
+                scopes_[depth++] = scope;
+                scope = {0, used, tag == '{'};
+                deepest_ = std::max(deepest_, static_cast<unsigned>(depth));
+                if (depth > depth_max) [[unlikely]] {
+                    return {Flaw::depth, i};
+                }
+            } else if (tag == '}' || tag == ']') {
+                if (used - scope.first > pairwise_max) [[unlikely]] {
+                    const std::uint32_t repeated = repeated_of_many(root, scope.first, used);
+                    if (repeated != 0) {
+                        return {Flaw::repeated, repeated};
+                    }
+                }
+                used = scope.first;
+                scope = scopes_[--depth];
+                ++others;
+            } else if (tag == 'l' || tag == 'd' || tag == 'u') {
+                ++i;
+                ++others;
+            }
         }
+        values_ = end - 1 - others;
         return {};
     }
 
-    std::vector<Name>& names_;
-    std::vector<Open> open_;
-    std::size_t deepest_ = 0;
+    template <class T>
+    [[gnu::noinline]] static void grow(std::vector<T>& space) {
+        space.resize(std::max<std::size_t>(64, 2 * space.size()));
+    }
+
+    [[gnu::noinline]] bool stands_before(Value root, Name name, std::uint32_t first, std::uint32_t used) const {
+        if (used - first >= pairwise_max) {
+            return false;
+        }
+        const auto from = names_.begin() + static_cast<std::ptrdiff_t>(first);
+        return std::any_of(from, from + static_cast<std::ptrdiff_t>(used - first), [&](const Name& before) {
+            return before.hash == name.hash && text_of(root, before.at) == text_of(root, name.at);
+        });
+    }
+
+    // Where a repeated name stands, 0 when there is none.
+    [[gnu::noinline]] std::uint32_t repeated_of_many(Value root, std::uint32_t first, std::uint32_t used) {
+        const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto end = names_.begin() + static_cast<std::ptrdiff_t>(used);
+        std::sort(begin, end, [&](const Name& a, const Name& b) {
+            return a.hash != b.hash ? a.hash < b.hash : text_of(root, a.at) < text_of(root, b.at);
+        });
+        const auto same = std::adjacent_find(begin, end, [&](const Name& a, const Name& b) {
+            return a.hash == b.hash && text_of(root, a.at) == text_of(root, b.at);
+        });
+        return same == end ? 0 : same->at;
+    }
+
+    std::vector<Name> names_;  // work space, kept from one text to the next
+    std::vector<Scope> scopes_;
+    std::size_t values_ = 0;
+    unsigned deepest_ = 0;
 };
 
 std::string shortest(double d) {
@@ -505,8 +529,8 @@ std::size_t Value::size() const noexcept {
     if (!is_object() && !is_array()) {
         return 0;
     }
-    const std::uint64_t shown = (tape_[index_] >> 32U) & 0xFFFFFF;
-    if (shown < 0xFFFFFF) {
+    const std::uint64_t shown = (tape_[index_] >> 32U) & many_children;
+    if (shown < many_children) {
         return shown;
     }
     std::size_t counted = 0;
@@ -522,24 +546,11 @@ std::size_t Value::size() const noexcept {
     return counted;
 }
 
-Members Value::members() const noexcept {
-    if (!is_object()) {
-        return {Value{}, Value{}};
-    }
-    return {Value{tape_, strings_, index_ + 1}, Value{tape_, strings_, next() - 1}};
-}
-
-Elements Value::elements() const noexcept {
-    if (!is_array()) {
-        return {Value{}, Value{}};
-    }
-    return {Value{tape_, strings_, index_ + 1}, Value{tape_, strings_, next() - 1}};
-}
-
 struct Document::State {
-    simdjson::dom::parser parser;
-    std::vector<Name> names;                 // work space of the Checker
-    std::unique_ptr<TapeWriter> writer;      // for large texts, refused ones and the Builder
+    QuickReader quick;
+    std::string padded;  // a text that came without padding
+    Checker checker;
+    std::unique_ptr<TapeWriter> writer;  // for large texts, refused ones and the Builder
 };
 
 Document::Document() : state_(std::make_unique<State>()) {}
@@ -558,23 +569,28 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
         offset = 3;
         text.remove_prefix(offset);
     }
-    if (text.size() <= simdjson_bytes_max) {
-        const auto parsed = state_->parser.parse(text.data(), text.size(), padding == Padding::none);
-        if (!parsed.error()) {
-            const Value root{state_->parser.doc.tape.get(), state_->parser.doc.string_buf.get(), 1};
-            return accept(root, limits);
+    if (text.size() <= quick_bytes_max) {
+        std::string_view readable = text;
+        if (padding == Padding::none) {
+            state_->padded.assign(text).append(padding_bytes, ' ');
+            readable = std::string_view{state_->padded}.substr(0, text.size());
+        }
+        if (state_->quick.read(readable, limits)) {
+            root_ = Value{state_->quick.tape(), state_->quick.strings(), 1};
+            depth_ = state_->quick.deepest();
+            return {};
         }
     }
-    // Large, refused, or with a number that simdjson does not read: RapidJSON has the last word and the better message.
+    // Large, refused, or out of the ordinary: RapidJSON has the last word and the better message.
     state_->writer = std::make_unique<TapeWriter>(limits);
     TapeWriter& writer = *state_->writer;
-    constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                               rapidjson::kParseFullPrecisionFlag;
+    constexpr unsigned flags =
+        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
     std::string rewritten;
     rapidjson::MemoryStream stream(text.data(), text.size());
     rapidjson::Reader reader;
     rapidjson::ParseResult parsed = reader.Parse<flags>(stream, writer);
-    if (parsed.Code() == rapidjson::kParseErrorNumberTooBig) {
+    if (parsed.Code() == rapidjson::kParseErrorNumberTooBig || (parsed.IsError() && writer.has_refused_a_number())) {
         rewritten = with_short_numbers(text);
         stream = rapidjson::MemoryStream(rewritten.data(), rewritten.size());
         writer.start();
@@ -587,7 +603,7 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
         state_->writer.reset();
         return failure(ErrorCode::invalid, what + at_byte(parsed.Offset() + offset));
     }
-    if (stream.Tell() != text.size()) {   // RapidJSON takes a NUL for the end
+    if (stream.Tell() != text.size()) {  // RapidJSON takes a NUL for the end
         const std::size_t end = stream.Tell() + offset;
         state_->writer.reset();
         return failure(ErrorCode::invalid, "unexpected byte behind the document" + at_byte(end));
@@ -598,9 +614,8 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
 }
 
 Result<void> Document::accept(Value root, const Limits& limits) {
-    Checker checker(state_->names);
-    OSSA_CHECK(checker.check(root, limits));
-    depth_ = checker.deepest();
+    OSSA_CHECK(state_->checker.check(root, limits));
+    depth_ = state_->checker.deepest();
     root_ = root;
     return {};
 }
@@ -627,21 +642,43 @@ Builder::Builder() : document_(std::make_unique<Document>()) {
     document_->state_->writer = std::make_unique<TapeWriter>(no_limits());
 }
 Builder::~Builder() = default;
-void Builder::null() { document_->state_->writer->Null(); }
-void Builder::boolean(bool value) { document_->state_->writer->Bool(value); }
-void Builder::integer(std::int64_t value) { document_->state_->writer->Int64(value); }
-void Builder::unsigned_integer(std::uint64_t value) { document_->state_->writer->Uint64(value); }
+void Builder::null() {
+    document_->state_->writer->Null();
+}
+void Builder::boolean(bool value) {
+    document_->state_->writer->Bool(value);
+}
+void Builder::integer(std::int64_t value) {
+    document_->state_->writer->Int64(value);
+}
+void Builder::unsigned_integer(std::uint64_t value) {
+    document_->state_->writer->Uint64(value);
+}
 void Builder::number(double value) {
     OSSA_BUG_IF(!std::isfinite(value), "JSON has no infinite numbers");
     document_->state_->writer->Double(value);
 }
-void Builder::string(std::string_view value) { document_->state_->writer->string(value); }
-void Builder::begin_object() { begin('{'); }
-void Builder::name(std::string_view value) { document_->state_->writer->string(value); }
-void Builder::end_object() { end('}'); }
-void Builder::begin_array() { begin('['); }
-void Builder::end_array() { end(']'); }
-std::size_t Builder::values() const noexcept { return document_->state_->writer->values(); }
+void Builder::string(std::string_view value) {
+    document_->state_->writer->string(value);
+}
+void Builder::begin_object() {
+    begin('{');
+}
+void Builder::name(std::string_view value) {
+    document_->state_->writer->string(value);
+}
+void Builder::end_object() {
+    end('}');
+}
+void Builder::begin_array() {
+    begin('[');
+}
+void Builder::end_array() {
+    end(']');
+}
+std::size_t Builder::values() const noexcept {
+    return document_->state_->writer->values();
+}
 
 void Builder::begin(char tag) {
     if (tag == '{') {
@@ -655,9 +692,9 @@ void Builder::end(char tag) {
     OSSA_BUG_IF(!document_->state_->writer->nested(), "nothing is open");
     // The number of children is not counted here: "many" makes size() count them.
     if (tag == '}') {
-        document_->state_->writer->EndObject(0xFFFFFF);
+        document_->state_->writer->EndObject(many_children);
     } else {
-        document_->state_->writer->EndArray(0xFFFFFF);
+        document_->state_->writer->EndArray(many_children);
     }
 }
 
@@ -709,13 +746,13 @@ class PathFinder {
     std::optional<std::string> found() && { return std::move(found_); }
 
   private:
-    bool scalar() { return !std::exchange(on_path_, false) || depth_ == 0; }   // the path ends at something else
+    bool scalar() { return !std::exchange(on_path_, false) || depth_ == 0; }  // the path ends at something else
     bool open() {
         const bool entered = std::exchange(on_path_, false);
         ++depth_;
         return (!entered || matched_ < path_.size()) && depth_ < find_depth_max;
     }
-    bool close() { return --depth_ > matched_ || matched_ == 0; }   // the object on the path had no such member
+    bool close() { return --depth_ > matched_ || matched_ == 0; }  // the object on the path had no such member
 
     std::initializer_list<std::string_view> path_;
     std::size_t matched_ = 0;

@@ -24,7 +24,15 @@ namespace {
 constexpr std::uint32_t none = UINT32_MAX;
 
 // Type sets as bits. `integer` is a number that is whole; `number` contains it.
-enum : std::uint8_t { t_null = 1, t_boolean = 2, t_number = 4, t_integer = 8, t_string = 16, t_array = 32, t_object = 64 };
+enum : std::uint8_t {
+    t_null = 1,
+    t_boolean = 2,
+    t_number = 4,
+    t_integer = 8,
+    t_string = 16,
+    t_array = 32,
+    t_object = 64
+};
 constexpr std::uint8_t t_any = 0;
 
 std::uint8_t bit_of(Value value) noexcept {
@@ -39,6 +47,19 @@ std::uint8_t bit_of(Value value) noexcept {
     }
 }
 
+// As bit_of, but what is written as an integer is t_integer and other numbers are t_number: for Node::accepts.
+constexpr std::array<std::uint8_t, 256> written_bits = [] {
+    std::array<std::uint8_t, 256> out{};
+    out['{'] = t_object;
+    out['['] = t_array;
+    out['"'] = t_string;
+    out['t'] = out['f'] = t_boolean;
+    out['n'] = t_null;
+    out['l'] = out['u'] = t_integer;
+    out['d'] = t_number;
+    return out;
+}();
+
 bool has_type(std::uint8_t mask, Value value) noexcept {
     const std::uint8_t bit = bit_of(value);
     return (mask & bit) != 0 || (bit == t_number && (mask & t_integer) != 0 && value.is_integer());
@@ -47,10 +68,10 @@ bool has_type(std::uint8_t mask, Value value) noexcept {
 enum class Additional : std::uint8_t { unset, allowed, schema };
 
 struct Property {
-    std::string_view name;               // in the table's own schema document
-    std::uint64_t signature = 0;
+    std::string_view name;  // in the table's own schema document
+    json::NameKey key;
     std::uint32_t node = 0;
-    bool listed = true;                  // false: only named in `required`
+    bool listed = true;  // false: only named in `required`
 };
 
 struct Default {
@@ -59,7 +80,7 @@ struct Default {
 };
 
 struct Pattern {
-    std::unique_ptr<re2::RE2> re;        // null: not executed
+    std::unique_ptr<re2::RE2> re;  // null: not executed
     std::string text;
 };
 
@@ -79,22 +100,23 @@ struct Rare {
     std::size_t properties_min = 0, properties_max = SIZE_MAX;
     std::optional<double> exclusive_minimum, exclusive_maximum, multiple_of;
     Value constant;
-    std::vector<std::string_view> wide_required;      // required members that the node's mask has no bit for
+    std::vector<std::string_view> wide_required;  // required members that the node's mask has no bit for
     bool has_tuple = false;
     bool unique_items = false;
 };
 
 struct Node {
     std::uint8_t types = t_any;
-    bool never = false;                  // the schema `false`
+    std::uint8_t accepts = 0;  // of these types (written_bits) every value is good, and needs no visit
+    bool never = false;        // the schema `false`
     bool uri = false;
-    bool any_members = false;            // nothing is said about an object's members: they need not be looked at
+    bool any_members = false;  // nothing is said about an object's members: they need not be looked at
     Additional additional = Additional::unset;
     std::uint32_t additional_node = none;
     std::uint32_t first_property = 0, property_count = 0;
-    std::uint32_t first_slot = 0, slot_mask = 0;      // open-addressing table over the properties
+    std::uint32_t first_slot = 0, slot_mask = 0;  // open-addressing table over the properties
     std::uint32_t first_default = 0, default_count = 0;
-    std::uint64_t required = 0;          // bit i: property i
+    std::uint64_t required = 0;  // bit i: property i
     std::uint32_t items = none;
     std::size_t items_min = 0, items_max = SIZE_MAX;
     std::size_t length_min = 0, length_max = SIZE_MAX;
@@ -102,7 +124,7 @@ struct Node {
     std::uint32_t pattern = none;
     std::uint32_t first_enum = 0, enum_count = 0;
     std::uint32_t rare = none;
-    std::string_view says;               // x-ossa-says: a pattern in words
+    std::string_view says;  // x-ossa-says: a pattern in words
 };
 
 constexpr std::size_t mask_bits = 64;
@@ -110,7 +132,7 @@ constexpr std::size_t mask_bits = 64;
 }  // namespace
 
 struct Plan::Table {
-    json::Document schema;               // holds every name, default and enum value below
+    json::Document schema;  // holds every name, default and enum value below
     std::vector<Node> nodes;
     std::vector<Property> properties;
     std::vector<std::uint32_t> slots;
@@ -119,22 +141,22 @@ struct Plan::Table {
     std::vector<Value> enums;
     std::vector<Pattern> patterns;
     std::vector<Rare> rares;
-    std::multimap<std::string, std::string, std::less<>> places;   // property name -> pointer with * for items
+    std::multimap<std::string, std::string, std::less<>> places;  // property name -> pointer with * for items
     std::uint32_t root = 0;
 
     const Property* find(const Node& node, std::string_view name) const noexcept {
         if (node.property_count == 0) {
             return nullptr;
         }
-        const std::uint64_t signature = json::name_signature(name);
-        std::uint64_t slot = (signature * 0x9E3779B97F4A7C15ULL) >> 32U;
+        const json::NameKey key = json::NameKey::of(name);
+        std::uint64_t slot = key.hash() >> 32U;
         for (;; ++slot) {
             const std::uint32_t index = slots[node.first_slot + (slot & node.slot_mask)];
             if (index == none) {
                 return nullptr;
             }
             const Property& property = properties[node.first_property + index];
-            if (property.signature == signature && property.name == name) {
+            if (property.key == key && (key.decides() || property.name == name)) {
                 return &property;
             }
         }
@@ -156,6 +178,14 @@ class Compiler {
         }
         table_.root = *root;
         OSSA_CHECK(refuse_loops());
+        for (Node& node : table_.nodes) {
+            node.accepts = accepted_by_itself(node);
+        }
+        for (Node& node : table_.nodes) {
+            if (node.rare != none) {
+                node.accepts = accepted_by_one_branch(node);
+            }
+        }
         collect_places(*root, "", 0);
         return {};
     }
@@ -245,12 +275,12 @@ class Compiler {
 
     Result<std::uint8_t> types(const std::string& pointer, Value value) {
         static constexpr std::array<std::pair<std::string_view, std::uint8_t>, 7> names{{{"null", t_null},
-                                                                                          {"boolean", t_boolean},
-                                                                                          {"number", t_number},
-                                                                                          {"integer", t_integer},
-                                                                                          {"string", t_string},
-                                                                                          {"array", t_array},
-                                                                                          {"object", t_object}}};
+                                                                                         {"boolean", t_boolean},
+                                                                                         {"number", t_number},
+                                                                                         {"integer", t_integer},
+                                                                                         {"string", t_string},
+                                                                                         {"array", t_array},
+                                                                                         {"object", t_object}}};
         std::uint8_t mask = 0;
         const auto add = [&](Value name) {
             for (const auto& [text, bit] : names) {
@@ -317,8 +347,8 @@ class Compiler {
         return out;
     }
 
-    Result<void> read(std::string_view keyword, Value value, const std::string& at, Value schema, Node& node, Rare& rare,
-                      std::vector<Property>& properties) {
+    Result<void> read(std::string_view keyword, Value value, const std::string& at, Value schema, Node& node,
+                      Rare& rare, std::vector<Property>& properties) {
         const std::string here = child(at, keyword);
         if (keyword == "type") {
             OSSA_TRY(node.types, types(here, value));
@@ -328,7 +358,7 @@ class Compiler {
             }
             for (const auto [name, property] : value.members()) {
                 OSSA_TRY(const std::uint32_t id, node_at(child(here, name), property));
-                properties.push_back({name, json::name_signature(name), id, true});
+                properties.push_back({name, json::NameKey::of(name), id, true});
             }
         } else if (keyword == "required") {
             // laid out with the properties
@@ -447,18 +477,18 @@ class Compiler {
 
     static bool is_annotation(std::string_view keyword) {
         static constexpr std::array<std::string_view, 12> names{
-            "title",    "description", "$comment",  "$schema",          "$id",             "examples",
-            "readOnly", "writeOnly",   "default",   "contentMediaType", "contentEncoding", "definitions"};
+            "title",     "description", "$comment",         "$schema",         "$id",        "examples", "readOnly",
+            "writeOnly", "default",     "contentMediaType", "contentEncoding", "definitions"};
         return keyword.starts_with("x-") || std::find(names.begin(), names.end(), keyword) != names.end();
     }
 
-    static bool is_rare(const Rare& rare) {
-        return !rare.pattern_properties.empty() || !rare.dependencies.empty() || !rare.one_of.empty() ||
-               !rare.any_of.empty() || !rare.all_of.empty() || rare.has_tuple || rare.not_node != none ||
-               rare.if_node != none || rare.property_names != none || rare.contains != none ||
-               rare.properties_min != 0 || rare.properties_max != SIZE_MAX || rare.exclusive_minimum ||
-               rare.exclusive_maximum || rare.multiple_of || rare.constant.exists() || rare.unique_items ||
-               !rare.wide_required.empty();
+    static bool is_rare(const Rare& rare) { return !rare.one_of.empty() || has_more_than_one_of(rare); }
+    static bool has_more_than_one_of(const Rare& rare) {
+        return !rare.pattern_properties.empty() || !rare.dependencies.empty() || !rare.any_of.empty() ||
+               !rare.all_of.empty() || rare.has_tuple || rare.not_node != none || rare.if_node != none ||
+               rare.property_names != none || rare.contains != none || rare.properties_min != 0 ||
+               rare.properties_max != SIZE_MAX || rare.exclusive_minimum || rare.exclusive_maximum ||
+               rare.multiple_of || rare.constant.exists() || rare.unique_items || !rare.wide_required.empty();
     }
 
     // Required properties and those with defaults come first, so that one 64-bit mask tells which were seen.
@@ -477,7 +507,7 @@ class Compiler {
                     any_ = static_cast<std::uint32_t>(table_.nodes.size());
                     table_.nodes.emplace_back();
                 }
-                properties.push_back({name.raw_string(), json::name_signature(name.raw_string()), any_, false});
+                properties.push_back({name.raw_string(), json::NameKey::of(name.raw_string()), any_, false});
             }
         }
         const auto rank = [&](const Property& p) {
@@ -513,7 +543,7 @@ class Compiler {
             node.slot_mask = static_cast<std::uint32_t>(size - 1);
             table_.slots.resize(table_.slots.size() + size, none);
             for (std::uint32_t i = 0; i < properties.size(); ++i) {
-                std::uint64_t slot = (properties[i].signature * 0x9E3779B97F4A7C15ULL) >> 32U;
+                std::uint64_t slot = properties[i].key.hash() >> 32U;
                 while (table_.slots[node.first_slot + (slot & node.slot_mask)] != none) {
                     ++slot;
                 }
@@ -523,9 +553,58 @@ class Compiler {
         return {};
     }
 
+    static std::uint8_t all_of_types(const Node& node) {
+        std::uint8_t mask = t_null | t_boolean | t_number | t_integer | t_string | t_array | t_object;
+        if (node.types != t_any) {
+            mask = node.types;
+        }
+        return (mask & t_number) != 0 ? mask | t_integer : mask;
+    }
+
+    static std::uint8_t accepted_by_itself(const Node& node) {
+        if (node.never || node.enum_count != 0 || node.rare != none) {
+            return 0;
+        }
+        unsigned mask = all_of_types(node);
+        if (node.length_min != 0 || node.length_max != SIZE_MAX || node.pattern != none || node.uri) {
+            mask &= ~unsigned{t_string};
+        }
+        if (node.minimum || node.maximum) {
+            mask &= ~unsigned{t_number | t_integer};
+        }
+        if (node.items != none || node.items_min != 0 || node.items_max != SIZE_MAX) {
+            mask &= ~unsigned{t_array};
+        }
+        if (!node.any_members) {
+            mask &= ~unsigned{t_object};
+        }
+        return static_cast<std::uint8_t>(mask);
+    }
+
+    // Of a oneOf between different types, and nothing else: what its branches accept by themselves.
+    std::uint8_t accepted_by_one_branch(const Node& node) const {
+        const Rare& rare = table_.rares[node.rare];
+        if (has_more_than_one_of(rare)) {
+            return 0;
+        }
+        Node rest = node;
+        rest.rare = none;
+        unsigned seen = 0;
+        unsigned mask = 0;
+        for (const std::uint32_t id : rare.one_of) {
+            const Node& branch = table_.nodes[id];
+            if (branch.types == t_any || (seen & all_of_types(branch)) != 0) {
+                return 0;
+            }
+            seen |= all_of_types(branch);
+            mask |= branch.rare == none ? branch.accepts : 0U;
+        }
+        return static_cast<std::uint8_t>(mask & accepted_by_itself(rest));
+    }
+
     // A chain of subschemas that judge the same value and lead back to their start would run for ever.
     Result<void> refuse_loops() {
-        std::vector<std::uint8_t> state(table_.nodes.size(), 0);   // 0 new, 1 on the way, 2 done
+        std::vector<std::uint8_t> state(table_.nodes.size(), 0);  // 0 new, 1 on the way, 2 done
         for (std::uint32_t id = 0; id < table_.nodes.size(); ++id) {
             if (loops(id, state)) {
                 return failure(ErrorCode::invalid, "schema: a $ref leads back to itself");
@@ -597,7 +676,7 @@ class Compiler {
 struct Step {
     const Step* up;
     std::string_view name;
-    std::size_t index;       // used when name.data() is null
+    std::size_t index;  // used when name.data() is null
 };
 
 constexpr std::size_t unknown_max = 1000;
@@ -609,12 +688,12 @@ std::string_view article(std::string_view type) {
 std::string type_words(std::uint8_t mask) {
     std::string out;
     static constexpr std::array<std::pair<std::uint8_t, std::string_view>, 7> names{{{t_object, "object"},
-                                                                                      {t_array, "array"},
-                                                                                      {t_string, "string"},
-                                                                                      {t_integer, "integer"},
-                                                                                      {t_number, "number"},
-                                                                                      {t_boolean, "boolean"},
-                                                                                      {t_null, "null"}}};
+                                                                                     {t_array, "array"},
+                                                                                     {t_string, "string"},
+                                                                                     {t_integer, "integer"},
+                                                                                     {t_number, "number"},
+                                                                                     {t_boolean, "boolean"},
+                                                                                     {t_null, "null"}}};
     for (const auto& [bit, name] : names) {
         if ((mask & bit) != 0) {
             out.append(out.empty() ? "" : " or ").append(article(name)).append(name);
@@ -657,6 +736,13 @@ class Runner {
         return !result_.out_of_steps;
     }
 
+    bool is_accepted(std::uint32_t id, Value value) {
+        const std::uint8_t bit = written_bits[static_cast<unsigned char>(value.tag())];
+        const bool yes = (table_.nodes[id].accepts & bit) != 0;
+        result_.steps += yes ? 1 : 0;
+        return yes;
+    }
+
     // Judges one value. `report` false: only the verdict is wanted (a branch of oneOf), and the first error ends it.
     bool visit(std::uint32_t id, Value value, const Step& at, bool report) {
         if (!afford(1)) {
@@ -674,7 +760,7 @@ class Runner {
                 add(cause, keyword, at, value, words());
                 result_.errors.back().hint = hint(node, keyword, value);
             }
-            return report;       // false: stop here
+            return report;  // false: stop here
         };
         if (node.types != t_any && !has_type(node.types, value)) {
             if (!fail(CauseType::type_invalid, "type", [&] { return wrong_type(node, value); })) {
@@ -716,8 +802,8 @@ class Runner {
         bool good = true;
         std::uint64_t seen = 0;
         const Rare* rare = node.rare == none ? nullptr : &table_.rares[node.rare];
-        const bool may_be_unknown = options_.collect_unknown && report && node.property_count != 0 &&
-                                    node.additional == Additional::unset;
+        const bool may_be_unknown =
+            options_.collect_unknown && report && node.property_count != 0 && node.additional == Additional::unset;
         for (const auto [name, member] : value.members()) {
             const Step step{&at, name, 0};
             const Property* property = table_.find(node, name);
@@ -726,7 +812,7 @@ class Runner {
                 if (index < mask_bits) {
                     seen |= std::uint64_t{1} << index;
                 }
-                good = visit(property->node, member, step, report) && good;
+                good = (is_accepted(property->node, member) || visit(property->node, member, step, report)) && good;
                 if (!property->listed) {
                     property = nullptr;
                 }
@@ -786,7 +872,7 @@ class Runner {
                 const Step step{&at, {}, i};
                 const bool in_tuple = has_tuple && i < rare->tuple.size();
                 const std::uint32_t id = in_tuple ? rare->tuple[i] : node.items;
-                if (id != none) {
+                if (id != none && !is_accepted(id, element)) {
                     good = visit(id, element, step, report) && good;
                 }
                 if (!good && !report) {
@@ -829,8 +915,9 @@ class Runner {
             const std::size_t length = count ? code_points(text) : text.size();
             if (length < node.length_min) {
                 fail(CauseType::invalid, "minLength", [&] {
-                    return node.length_min == 1 ? std::string("must not be empty")
-                                                : "must have at least " + std::to_string(node.length_min) + " characters";
+                    return node.length_min == 1
+                               ? std::string("must not be empty")
+                               : "must have at least " + std::to_string(node.length_min) + " characters";
                 });
             }
             if (count && length > node.length_max) {
@@ -844,7 +931,8 @@ class Runner {
             const Pattern& pattern = table_.patterns[node.pattern];
             if (pattern.re != nullptr && !matches(*pattern.re, text)) {
                 fail(CauseType::invalid, "pattern", [&] {
-                    return node.says.empty() ? "must match the pattern " + pattern.text : "must be " + std::string(node.says);
+                    return node.says.empty() ? "must match the pattern " + pattern.text
+                                             : "must be " + std::string(node.says);
                 });
             }
         }
@@ -891,9 +979,8 @@ class Runner {
         if (!rare.one_of.empty()) {
             const auto n = std::count_if(rare.one_of.begin(), rare.one_of.end(), holds);
             if (n != 1) {
-                fail(CauseType::invalid, "oneOf", [&] {
-                    return (n == 0 ? "must be " : "must be only one of: ") + alternatives(rare.one_of);
-                });
+                fail(CauseType::invalid, "oneOf",
+                     [&] { return (n == 0 ? "must be " : "must be only one of: ") + alternatives(rare.one_of); });
             }
         }
         if (rare.not_node != none && holds(rare.not_node)) {
@@ -1112,10 +1199,10 @@ class Runner {
         std::string out;
         for (const std::uint32_t id : ids) {
             const Node& node = table_.nodes[id];
-            std::string words = node.uri                    ? std::string("an absolute URI")
-                                : !node.says.empty()        ? std::string(node.says)
-                                : node.types != t_any       ? type_words(node.types)
-                                                            : std::string("what another schema says");
+            std::string words = node.uri              ? std::string("an absolute URI")
+                                : !node.says.empty()  ? std::string(node.says)
+                                : node.types != t_any ? type_words(node.types)
+                                                      : std::string("what another schema says");
             if (out.find(words) == std::string::npos) {
                 out.append(out.empty() ? "" : " or ").append(words);
             }
@@ -1124,7 +1211,7 @@ class Runner {
     }
 
     std::string pointer(const Step& at) const {
-        std::array<const Step*, 1024> way;   // not zeroed: only what is written is read
+        std::array<const Step*, 1024> way;  // not zeroed: only what is written is read
         std::size_t n = 0;
         for (const Step* step = &at; step->up != nullptr && n < way.size(); step = step->up) {
             way[n++] = step;

@@ -1,9 +1,7 @@
-// What the rules (rules*.cpp, warnings.cpp) share: reading several members in one walk, saying where they are,
-// reporting.
+// What the rules (rules*.cpp, warnings.cpp) share: saying where a value is, reporting, names that must not repeat.
 #pragma once
 
 #include <array>
-#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -14,51 +12,7 @@
 
 namespace ossa::schema {
 
-// The members of an object, as Value::members() gives them, but inlined: the rules run for every request.
-inline json::Members members_of(json::Value object) noexcept {
-    if (!object.is_object()) {
-        return {json::Value{}, json::Value{}};
-    }
-    return {json::Value{object.tape(), object.strings(), object.index() + 1},
-            json::Value{object.tape(), object.strings(), object.next() - 1}};
-}
-
-// The named members of an object, found in one walk. Absent ones, and all of a non-object, are the absent Value:
-// const auto [image, type] = pick(runtime, "image", "type");
-template <std::size_t... Sizes>
-std::array<json::Value, sizeof...(Sizes)> pick(json::Value object, const char (&... names)[Sizes]) noexcept {
-    static_assert(((Sizes <= 64) && ...));
-    // Bit n: some wanted name has n characters. Most members are passed over by that alone.
-    constexpr std::uint64_t lengths = ((std::uint64_t{1} << (Sizes - 1)) | ...);
-    std::array<json::Value, sizeof...(Sizes)> out;
-    std::size_t left = sizeof...(Sizes);
-    for (const json::Member member : members_of(object)) {
-        const std::string_view name = member.name;
-        if (name.size() >= 64 || ((lengths >> name.size()) & 1U) == 0) {
-            continue;
-        }
-        std::size_t at = 0;
-        const auto is = [&](const char* wanted, std::size_t length) {
-            if (name.size() == length && std::memcmp(name.data(), wanted, length) == 0) {
-                out[at] = member.value;
-                --left;
-                return true;
-            }
-            ++at;
-            return false;
-        };
-        static_cast<void>((is(names, Sizes - 1) || ...));
-        if (left == 0) {
-            break;
-        }
-    }
-    return out;
-}
-
-template <std::size_t Size>
-json::Value pick_one(json::Value object, const char (&name)[Size]) noexcept {
-    return pick(object, name)[0];
-}
+using json::pick;
 
 // Where a value is: a chain of steps on the stack, written out as a pointer only when there is something to report.
 // A step refers to the one above it, which must outlive it (temporaries are refused).

@@ -158,7 +158,7 @@ void check_names(Value items, const Where& at, std::string_view rule, Report& re
     NameSet names;
     std::size_t index = 0;
     for (const Value item : items.elements()) {
-        if (const Value name = pick_one(item, "name"); name.is_string()) {
+        if (const Value name = item.at("name"); name.is_string()) {
             names.add(name, 0, index);
         }
         ++index;
@@ -281,7 +281,7 @@ void check_body(Value body, const Where& at, const RuleOptions& options, Report&
     if (dependencies.is_object()) {
         check_dependencies(dependencies, id.string_or(""), Where{at, "dependencies"}, report);
     }
-    if (const Value tools = pick_one(pick_one(bridge, "mcp"), "tools"); tools.is_array()) {
+    if (const Value tools = bridge.at("mcp").at("tools"); tools.is_array()) {
         const Where bridge_at{at, "bridge"};
         const Where mcp_at{bridge_at, "mcp"};
         check_names(tools, Where{mcp_at, "tools"}, "agent/duplicate-tool", report);

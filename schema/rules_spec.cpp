@@ -34,7 +34,7 @@ void check_env(Value env, const Where& at, Report& report) {
     NameSet names;
     std::size_t index = 0;
     for (const Value item : env.elements()) {
-        if (const Value name = pick_one(item, "name"); name.is_string()) {
+        if (const Value name = item.at("name"); name.is_string()) {
             names.add(name, 0, index);
         }
         ++index;
@@ -153,7 +153,7 @@ void check_rollout_metrics(Value metrics, const Where& at, Report& report) {
 }  // namespace
 
 void check_quantities(Value amounts, const Where& at, std::string_view rule, Report& report) {
-    for (const json::Member member : members_of(amounts)) {
+    for (const json::Member member : amounts.members()) {
         if (report.full()) {
             return;
         }
@@ -190,7 +190,7 @@ void check_workload(Value workload, const Where& at, Report& report) {
     if (requests.size() > compared_max || limits.size() > compared_max) {
         return;
     }
-    for (const json::Member request : members_of(requests)) {
+    for (const json::Member request : requests.members()) {
         const Value limit = limits.at(request.name);
         if (!limit.exists()) {
             continue;

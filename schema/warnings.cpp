@@ -120,17 +120,17 @@ void warn_secret(std::string pointer, std::string_view hint, Report& report) {
 
 void warn_secrets(Value body, const Where& at, Report& report) {
     const auto [integration, bridge] = pick(body, "integration", "bridge");
-    if (const Value config = pick_one(pick_one(integration, "auth"), "config"); config.is_object()) {
-        for (const json::Member member : members_of(config)) {
+    if (const Value config = integration.at("auth").at("config"); config.is_object()) {
+        for (const json::Member member : config.members()) {
             if (looks_secret(member.name) && is_literal(member.value)) {
                 warn_secret(at.pointer({"integration", "auth", "config", member.name}),
                             "keep it in a Secret and name that one here", report);
             }
         }
     }
-    if (const Value platforms = pick_one(pick_one(bridge, "aiflow"), "social_platforms"); platforms.is_object()) {
-        for (const json::Member platform : members_of(platforms)) {
-            if (is_literal(pick_one(platform.value, "bot_token"))) {
+    if (const Value platforms = bridge.at("aiflow").at("social_platforms"); platforms.is_object()) {
+        for (const json::Member platform : platforms.members()) {
+            if (is_literal(platform.value.at("bot_token"))) {
                 warn_secret(at.pointer({"bridge", "aiflow", "social_platforms", platform.name, "bot_token"}),
                             "keep it in a Secret and hand it to the agent by workload.env[].valueFrom.secretKeyRef",
                             report);
@@ -172,7 +172,7 @@ void warn_runtime(Value runtime, const Where& at, bool require_image, Report& re
                        "name a version or a digest");
         }
     }
-    if (const Value memory = pick_one(resources, "memory"); memory.is_string()) {
+    if (const Value memory = resources.at("memory"); memory.is_string()) {
         if (const auto bytes = kube::Quantity::parse(memory.raw_string()); bytes && bytes->has_fraction()) {
             report.add(CauseType::invalid, "agent/memory-unit", at.pointer({"resources", "memory"}), memory,
                        "is a fraction of a byte: m means a thousandth", quantity_hint(memory.raw_string()));
@@ -182,7 +182,7 @@ void warn_runtime(Value runtime, const Where& at, bool require_image, Report& re
 
 void warn_body(Value body, const Where& at, bool require_image, Report& report) {
     warn_secrets(body, at, report);
-    if (const Value runtime = pick_one(body, "runtime"); runtime.is_object()) {
+    if (const Value runtime = body.at("runtime"); runtime.is_object()) {
         warn_runtime(runtime, Where{at, "runtime"}, require_image, report);
     }
 }
@@ -193,10 +193,10 @@ void warn_agent(Value object, const RuleOptions& options, kube::Findings& out) {
     Report report{out, Severity::warning, options.findings_max};
     const Where at{options.base_pointer};
     const Where spec_at{at, "spec"};
-    const auto [body, workload] = pick(pick_one(object, "spec"), "agent", "workload");
+    const auto [body, workload] = pick(object.at("spec"), "agent", "workload");
     if (workload.is_object()) {
         const Where workload_at{spec_at, "workload"};
-        warn_env(pick_one(workload, "env"), Where{workload_at, "env"}, report);
+        warn_env(workload.at("env"), Where{workload_at, "env"}, report);
     }
     warn_body(body, Where{spec_at, "agent"}, options.require_image, report);
 }

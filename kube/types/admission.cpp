@@ -23,7 +23,9 @@ Operation operation_of(std::string_view word) noexcept {
     return word == "CONNECT" ? Operation::connect : Operation::unknown;
 }
 
-json::Value unless_null(json::Value value) { return value.is_null() ? json::Value{} : value; }
+json::Value unless_null(json::Value value) {
+    return value.is_null() ? json::Value{} : value;
+}
 
 void append_head(std::string& out, std::string_view uid, bool allowed) {
     out.append(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":)");
@@ -78,54 +80,33 @@ std::string_view to_string(Operation operation) noexcept {
 
 Result<AdmissionRequest> decode_admission_review(json::Value root) {
     AdmissionRequest out;
-    json::Value request;
-    std::string_view api_version;
-    std::string_view review_kind;
-    for (const auto [name, value] : root.members()) {
-        if (name == "request") {
-            request = value;
-        } else if (name == "apiVersion") {
-            api_version = value.string_or("");
-        } else if (name == "kind") {
-            review_kind = value.string_or("");
-        }
-    }
-    if (review_kind != "AdmissionReview") {
+    const auto [review_kind, api_version, request] = json::pick(root, "kind", "apiVersion", "request");
+    if (review_kind.string_or("") != "AdmissionReview") {
         return failure(ErrorCode::invalid, "the body is no AdmissionReview");
     }
-    if (api_version != "admission.k8s.io/v1") {
+    if (api_version.string_or("") != "admission.k8s.io/v1") {
         return failure(ErrorCode::invalid, "AdmissionReview must have apiVersion admission.k8s.io/v1");
     }
     if (!request.is_object()) {
         return failure(ErrorCode::invalid, "AdmissionReview has no request");
     }
-    for (const auto [name, value] : request.members()) {
-        if (name == "uid") {
-            out.uid = value.string_or("");
-        } else if (name == "kind") {
-            out.kind = {value.at("group").string_or(""), value.at("version").string_or(""),
-                        value.at("kind").string_or("")};
-        } else if (name == "resource") {
-            out.resource_group = value.at("group").string_or("");
-            out.resource = value.at("resource").string_or("");
-        } else if (name == "subResource") {
-            out.sub_resource = value.string_or("");
-        } else if (name == "name") {
-            out.name = value.string_or("");
-        } else if (name == "namespace") {
-            out.namespace_ = value.string_or("");
-        } else if (name == "operation") {
-            out.operation = operation_of(value.string_or(""));
-        } else if (name == "userInfo") {
-            out.user = value.at("username").string_or("");
-        } else if (name == "object") {
-            out.object = unless_null(value);
-        } else if (name == "oldObject") {
-            out.old_object = unless_null(value);
-        } else if (name == "dryRun") {
-            out.dry_run = value.bool_or(false);
-        }
-    }
+    const auto [uid, kind, resource, sub_resource, name, namespace_, operation, user, object, old_object, dry_run] =
+        json::pick(request, "uid", "kind", "resource", "subResource", "name", "namespace", "operation", "userInfo",
+                   "object", "oldObject", "dryRun");
+    const auto [kind_group, kind_version, kind_kind] = json::pick(kind, "group", "version", "kind");
+    const auto [resource_group, resource_resource] = json::pick(resource, "group", "resource");
+    out.uid = uid.string_or("");
+    out.kind = {kind_group.string_or(""), kind_version.string_or(""), kind_kind.string_or("")};
+    out.resource_group = resource_group.string_or("");
+    out.resource = resource_resource.string_or("");
+    out.sub_resource = sub_resource.string_or("");
+    out.name = name.string_or("");
+    out.namespace_ = namespace_.string_or("");
+    out.user = user.at("username").string_or("");
+    out.operation = operation_of(operation.string_or(""));
+    out.dry_run = dry_run.bool_or(false);
+    out.object = unless_null(object);
+    out.old_object = unless_null(old_object);
     if (out.uid.empty()) {
         return failure(ErrorCode::invalid, "AdmissionReview has no request.uid");
     }
@@ -216,7 +197,7 @@ namespace {
 // Counts and cuts in code points; the mark is one.
 std::string cut(std::string line, std::size_t chars_max) {
     std::size_t chars = 0;
-    std::size_t keep = 0;      // bytes of the first chars_max - 1 characters
+    std::size_t keep = 0;  // bytes of the first chars_max - 1 characters
     for (std::size_t i = 0; i < line.size(); ++i) {
         if ((static_cast<unsigned char>(line[i]) & 0xC0U) == 0x80U) {
             continue;
@@ -237,12 +218,13 @@ std::string cut(std::string line, std::size_t chars_max) {
 
 std::vector<std::string> admission_warnings(const Findings& warnings) {
     std::vector<std::string> out;
-    std::size_t bytes = 0;      // the API server counts bytes; so does this, which is at least as strict
+    std::size_t bytes = 0;  // the API server counts bytes; so does this, which is at least as strict
     const std::size_t last_line = 64;
     for (const Finding& finding : warnings) {
         std::string line = cut(admission_warning(finding), warning_chars_max);
         const bool is_last = out.size() + 1 == warnings.size();
-        if (out.size() + 1 >= warnings_max + (is_last ? 1U : 0U) || bytes + line.size() + last_line > warnings_chars_max) {
+        if (out.size() + 1 >= warnings_max + (is_last ? 1U : 0U) ||
+            bytes + line.size() + last_line > warnings_chars_max) {
             out.push_back("and " + std::to_string(warnings.size() - out.size()) + " more: run ossa-validator");
             break;
         }

@@ -1,13 +1,15 @@
 // Where an admission's time goes, without the network: the steps of engine::admit over review files.
-// usage: admit_bench REVIEW.json...     prints nanoseconds of CPU time per step, the best of several rounds
+// usage: admit_bench REVIEW.json...             prints nanoseconds of CPU time per step, the best of several rounds
+//        admit_bench --run PATH TIMES REVIEW.json...    only judges, for a profiler
 #include <ctime>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <iostream>
 #include <sstream>
+#include <string>
 
 #include "engine/admission.hpp"
 #include "schema/rules.hpp"
@@ -34,14 +36,31 @@ double best_nanoseconds(const std::function<void()>& step) {
     return best;
 }
 
-void measure(const char* file) {
-    using namespace ossa;
+// The text, with the bytes behind it that the parser may read.
+std::string padded(const char* file) {
     std::ifstream in(file, std::ios::binary);
     std::stringstream read;
     read << in.rdbuf();
-    std::string text = read.str();
-    const std::size_t size = text.size();
-    text.append(json::padding_bytes, ' ');
+    return read.str().append(ossa::json::padding_bytes, ' ');
+}
+
+void run(ossa::engine::Door door, int times, const char* file) {
+    using namespace ossa;
+    const std::string text = padded(file);
+    const std::string_view body{text.data(), text.size() - json::padding_bytes};
+    engine::Scratch scratch;
+    std::string answer;
+    for (int i = 0; i < times; ++i) {
+        answer.clear();
+        (void)engine::admit(door, body, json::Padding::present, {}, {}, scratch, answer);
+    }
+    std::printf("%.200s\n", answer.c_str());
+}
+
+void measure(const char* file) {
+    using namespace ossa;
+    const std::string text = padded(file);
+    const std::size_t size = text.size() - json::padding_bytes;
     const std::string_view body{text.data(), size};
 
     engine::Scratch scratch;
@@ -85,8 +104,17 @@ void measure(const char* file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) {
-        std::fprintf(stderr, "usage: admit_bench REVIEW.json...\n");
+    const std::string_view first = argc > 1 ? argv[1] : "";
+    if (first == "--run" && argc >= 5) {
+        const auto door = ossa::engine::door_of(argv[2]);
+        const int times = std::atoi(argv[3]);
+        if (door && times > 0) {
+            std::for_each(argv + 4, argv + argc, [&](const char* file) { run(*door, times, file); });
+            return 0;
+        }
+    }
+    if (first.empty() || first.starts_with("--")) {
+        std::fprintf(stderr, "usage: admit_bench REVIEW.json... | admit_bench --run PATH TIMES REVIEW.json...\n");
         return 2;
     }
     std::for_each(argv + 1, argv + argc, measure);

@@ -38,6 +38,7 @@ TEST(Json, ReadsEveryKindOfValue) {
 TEST(Json, NumbersKeepTheirValueWhateverTheirSpelling) {
     check_reads("[30.0, 3e1, -0, 0.1, 9007199254740993, -9223372036854775808, 18446744073709551615]",
                 "[30,30,0,0.1,9007199254740993,-9223372036854775808,18446744073709551615]");
+    check_reads("[0e308, -0E+308, 0e400, 0.0e309, 1]", "[0,-0,0,0,1]");
     check_reads("[18446744073709551616, 1e300]", "[18446744073709551616,1e+300]");
     const auto document = Document::from("[30.0, 3e1, 18446744073709551616, 1e300, 0.5, -5]").value();
     std::vector<bool> whole;
