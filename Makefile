@@ -30,9 +30,8 @@ dev: deps-test build/dev/build.ninja  ## build everything with warnings as error
 deps-test:
 	@./setup.sh test
 
-release: deps  ## build what is shipped (build/release/bin)
-	@cmake --preset release -DOSSA_TESTS=OFF -Wno-dev > /dev/null
-	@cmake --build --preset release -j $(JOBS) --target ossa-webhook ossa-validator
+release: deps  ## build what is shipped, guided by a profile (build/release/bin; PROFILE=renew, PROFILE=none)
+	@JOBS=$(JOBS) cmake/release.sh ossa-webhook ossa-validator
 
 kube:
 	@$(CLUSTER_TOOL) build
@@ -72,7 +71,7 @@ fuzz:  ## libFuzzer targets, FUZZ_SECONDS each (60)
 	@./setup.sh fuzz && tests/fuzz/run.sh $${FUZZ_SECONDS:-60}
 
 bench: deps-test  ## speed and memory, as ratios within one run (build/bench/*.json)
-	@cmake --preset release -DOSSA_TESTS=ON -Wno-dev > /dev/null && cmake --build --preset release -j $(JOBS) --target ossa-webhook ossa-validator admission_load limit_server admit_bench && tests/bench/run.sh
+	@JOBS=$(JOBS) cmake/release.sh ossa-webhook ossa-validator admission_load limit_server admit_bench && tests/bench/run.sh
 
 cluster-up: kube  ## a real Kubernetes control plane (kubeconfig at build/cluster/kubeconfig)
 	@$(CLUSTER_TOOL) up

@@ -821,11 +821,26 @@ bool equal(Value a, Value b) {
     return false;
 }
 
+namespace {
+// Of eight bytes none needs an escape. May say no where the answer is yes.
+bool all_plain(const char* eight) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101ULL;
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, eight, sizeof bytes);
+    const auto below = [](std::uint64_t w, std::uint64_t least) { return (w - ones * least) & ~w & ones * 0x80; };
+    return (below(bytes, 0x20) | below(bytes ^ ones * '"', 1) | below(bytes ^ ones * '\\', 1)) == 0;
+}
+}  // namespace
+
 void append_quoted(std::string& out, std::string_view text) {
     static constexpr char hex[] = "0123456789abcdef";
     out.push_back('"');
     std::size_t from = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
+        if (i + 8 <= text.size() && all_plain(text.data() + i)) {
+            i += 7;
+            continue;
+        }
         const auto c = static_cast<unsigned char>(text[i]);
         if (c >= 0x20 && c != '"' && c != '\\') {
             continue;
@@ -946,15 +961,14 @@ std::string merge_patch(Value target, Value patch) {
 }
 
 void append_pointer_token(std::string& out, std::string_view token) {
-    for (const char c : token) {
-        if (c == '~') {
-            out.append("~0");
-        } else if (c == '/') {
-            out.append("~1");
-        } else {
-            out.push_back(c);
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < token.size(); ++i) {
+        if (token[i] == '~' || token[i] == '/') {
+            out.append(token.substr(from, i - from)).append(token[i] == '~' ? "~0" : "~1");
+            from = i + 1;
         }
     }
+    out.append(token.substr(from));
 }
 
 }  // namespace ossa::json

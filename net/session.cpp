@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
+#include <system_error>
+#include <utility>
 
 #include "base/bug.hpp"
 #include "net/log.hpp"
@@ -156,35 +159,17 @@ void Deferred::give_back(std::unique_ptr<Deferred> deferred) {
 // ---------------------------------------------------------------------------------------------------------------
 // session
 
-// What Asio calls when the socket is ready; lives in the session's own memory.
-struct Session::Wait {
-    using allocator_type = WaitAllocator<void>;
-    Session* session;
-    bool for_reading;
-
-    allocator_type get_allocator() const noexcept {
-        return allocator_type{for_reading ? session->read_memory_ : session->write_memory_};
+void Descriptor::close() noexcept {
+    if (fd_ >= 0) {
+        ::close(std::exchange(fd_, -1));
     }
-    void operator()(const boost::system::error_code&) const { session->on_ready(for_reading); }
-};
+}
 
-struct Session::Turn {
-    using allocator_type = WaitAllocator<void>;
-    Session* session;
-
-    allocator_type get_allocator() const noexcept { return allocator_type{session->write_memory_}; }
-    void operator()() const {
-        session->posted_ = false;
-        session->resume();
-        session->worker_.remove_if_done(*session);
-    }
-};
-
-Session::Session(Worker& worker, std::size_t slot, std::uint64_t serial, Socket socket, SSL* ssl)
+Session::Session(Worker& worker, std::size_t slot, std::uint64_t serial, Descriptor socket, SSL* ssl)
     : worker_(worker),
       shared_(worker.shared()),
       socket_(std::move(socket)),
-      stream_(socket_.native_handle(), ssl),
+      stream_(socket_.get(), ssl),
       slot_(slot),
       serial_(serial) {}
 
@@ -198,24 +183,35 @@ void Session::start() {
 }
 
 void Session::wait_readable() {
-    if (!reading_) {
-        reading_ = true;
-        socket_.async_wait(Socket::wait_read, Wait{this, true});
-    }
+    wait_for(EPOLLIN);
 }
 
 void Session::wait_writable() {
-    if (!writing_) {
-        writing_ = true;
-        socket_.async_wait(Socket::wait_write, Wait{this, false});
-    }
+    wait_for(EPOLLOUT);
 }
 
-void Session::on_ready(bool for_reading) {
-    (for_reading ? reading_ : writing_) = false;
-    // While an answer waits for room in the socket, or for its handler, new input waits too.
-    const bool early_input = for_reading && (state_ == State::writing || state_ == State::deferred);
-    if (state_ != State::closed && !early_input) {
+// 0: for nothing, not even the peer's end.
+void Session::wait_for(std::uint32_t events) {
+    if (watched_ == events) {
+        return;
+    }
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = std::uint64_t{slot_} << 32U | static_cast<std::uint32_t>(serial_);
+    const int operation = events == 0 ? EPOLL_CTL_DEL : watched_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (::epoll_ctl(worker_.poller(), operation, socket_.get(), &event) != 0) {
+        return close("the socket cannot be watched");
+    }
+    watched_ = events;
+}
+
+void Session::on_ready() {
+    if (posted_ || state_ == State::closed) {
+        return;  // its turn comes
+    }
+    if (state_ == State::deferred) {
+        wait_for(0);  // new input, or the peer's end, waits for the answer
+    } else {
         resume();
     }
     worker_.remove_if_done(*this);
@@ -245,7 +241,11 @@ void Session::resume() {
 void Session::yield() {
     if (!posted_) {
         posted_ = true;
-        asio::post(worker_.context(), Turn{this});
+        asio::post(worker_.context(), [this] {
+            posted_ = false;
+            resume();
+            worker_.remove_if_done(*this);
+        });
     }
 }
 
@@ -708,8 +708,7 @@ void Session::close(std::string_view reason) {
     release_buffer();
     unsent_.reset();
     state_ = State::closed;
-    boost::system::error_code ignored;
-    socket_.close(ignored);
+    socket_.close();  // which ends its watch
     worker_.shared().metrics.connections_open.add(-1);
     worker_.shared().connections.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -759,8 +758,7 @@ std::string Session::peer() const {
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     char text[INET6_ADDRSTRLEN] = "";
-    if (::getpeername(const_cast<Socket&>(socket_).native_handle(), reinterpret_cast<sockaddr*>(&address), &length) !=
-        0) {
+    if (::getpeername(socket_.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
         return "unknown";
     }
     if (address.ss_family == AF_INET6) {
@@ -784,6 +782,14 @@ std::chrono::milliseconds tick_for(const Limits& limits) {
     return std::clamp(least / 4, std::chrono::milliseconds{10}, std::chrono::milliseconds{500});
 }
 
+int made_poller() {
+    const int fd = ::epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll_create1");
+    }
+    return fd;
+}
+
 }  // namespace
 
 // An accepted socket on its way to its worker; closed when it does not arrive.
@@ -798,7 +804,7 @@ class Worker::Arrival {
             shared_->connections.fetch_sub(1, std::memory_order_relaxed);
         }
     }
-    int release() noexcept { return std::exchange(fd_, -1); }
+    Descriptor release() noexcept { return Descriptor{std::exchange(fd_, -1)}; }
     int fd() const noexcept { return fd_; }
 
   private:
@@ -811,7 +817,10 @@ Worker::Worker(std::shared_ptr<Shared> shared, unsigned index)
       index_(index),
       guard_(io_.get_executor()),
       ticker_(io_.get_executor()),
-      tick_(tick_for(shared_->options.limits)) {}
+      poller_(io_.get_executor(), made_poller()),
+      tick_(tick_for(shared_->options.limits)) {
+    watch();
+}
 
 Worker::~Worker() = default;
 
@@ -836,15 +845,8 @@ void Worker::adopt(Arrival arrival) {
         }
     }
     const std::unique_ptr<SSL, decltype(&SSL_free)> owner{ssl, &SSL_free};
-    Session::Socket socket{io_.get_executor()};
-    boost::system::error_code ec;
-    socket.assign(asio::ip::tcp::v4(), arrival.fd(), ec);  // the family is not used behind this point
-    if (ec) {
-        OSSA_LOG(error, "a connection could not be watched", {"listener", shared_->options.name},
-                 {"error", ec.message()});
-        return;
-    }
-    arrival.release();  // the session counts it down when it closes
+    // From here on the session counts it down when it closes.
+    Descriptor socket = arrival.release();
     std::size_t slot = sessions_.size();
     if (free_slots_.empty()) {
         sessions_.emplace_back();
@@ -879,7 +881,7 @@ void Worker::remove_if_done(Session& session) {
 }
 
 Session* Worker::find(std::size_t slot, std::uint64_t serial) noexcept {
-    Session* const session = slot < sessions_.size() ? sessions_[slot].get() : nullptr;
+    Session* const session = at_slot(slot);
     return session != nullptr && session->serial() == serial ? session : nullptr;
 }
 
@@ -891,6 +893,35 @@ void Worker::for_each_session(F&& f) {
             remove_if_done(*session);
         }
     }
+}
+
+void Worker::watch() {
+    poller_.async_wait(boost::asio::posix::descriptor_base::wait_read, [this](const boost::system::error_code& ec) {
+        if (!ec) {
+            on_events();
+        }
+    });
+}
+
+void Worker::on_events() {
+    struct Again {
+        Worker& worker;
+        ~Again() { worker.watch(); }
+    } const again{*this};
+    std::array<epoll_event, 64> events;
+    const int count = ::epoll_wait(poller(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < count; ++i) {
+        const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+        // An earlier one of them may have ended this one.
+        Session* const session = at_slot(id >> 32U);
+        if (session != nullptr && static_cast<std::uint32_t>(session->serial()) == static_cast<std::uint32_t>(id)) {
+            session->on_ready();
+        }
+    }
+}
+
+Session* Worker::at_slot(std::size_t slot) noexcept {
+    return slot < sessions_.size() ? sessions_[slot].get() : nullptr;
 }
 
 void Worker::arm_tick() {

@@ -3,19 +3,18 @@
 //
 //   handshake -> idle -> head -> body -> (handler) -> [deferred] -> [writing] -> idle | lingering -> closed
 //
-// There is one wait for the socket at a time in each direction and no timer per session: the worker's tick looks at all
-// deadlines. The socket is read and written directly (net/stream.hpp), so the usual request costs one wait, one read
-// and one write, and no allocation: the buffer comes from the worker's pool, the waits from memory in the session.
+// A session waits for one thing at a time and has no timer: the worker's tick looks at all deadlines. The socket is
+// read and written directly (net/stream.hpp), so the usual request costs a share of one wait for all that is ready, one
+// read and one write, and no allocation: the buffer comes from the worker's pool.
 #pragma once
 
 #include <openssl/ssl.h>
 
 #include <array>
 #include <atomic>
-#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <functional>
@@ -24,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "net/buffer.hpp"
@@ -80,49 +80,23 @@ struct Deferred {
     static void give_back(std::unique_ptr<Deferred> deferred);
 };
 
-// The memory of one asynchronous wait.
-class WaitMemory {
+// An open descriptor.
+class Descriptor {
   public:
-    void* take(std::size_t bytes) {
-        if (bytes <= sizeof storage_ && !used_) {
-            used_ = true;
-            return storage_;
-        }
-        return ::operator new(bytes);
-    }
-    void give_back(void* at) noexcept {
-        if (at == storage_) {
-            used_ = false;
-        } else {
-            ::operator delete(at);
-        }
-    }
+    explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor& operator=(Descriptor&&) = delete;
+    ~Descriptor() { close(); }
+    int get() const noexcept { return fd_; }
+    void close() noexcept;
 
   private:
-    alignas(std::max_align_t) std::byte storage_[192];
-    bool used_ = false;
-};
-
-template <class T>
-struct WaitAllocator {
-    using value_type = T;
-    explicit WaitAllocator(WaitMemory& memory_in) noexcept : memory(&memory_in) {}
-    template <class U>
-    WaitAllocator(const WaitAllocator<U>& other) noexcept : memory(other.memory) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(memory->take(n * sizeof(T))); }
-    void deallocate(T* at, std::size_t) noexcept { memory->give_back(at); }
-    template <class U>
-    bool operator==(const WaitAllocator<U>& other) const noexcept {
-        return memory == other.memory;
-    }
-    WaitMemory* memory;
+    int fd_;
 };
 
 class Session {
   public:
-    using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
-
-    Session(Worker& worker, std::size_t slot, std::uint64_t serial, Socket socket, SSL* ssl);
+    Session(Worker& worker, std::size_t slot, std::uint64_t serial, Descriptor socket, SSL* ssl);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -132,7 +106,8 @@ class Session {
     void finish_if_idle(SteadyPoint now);  // the server's end: no further request will be waited for
     void cut();                            // close now
     void on_deferred_answer(std::unique_ptr<Deferred> deferred);
-    bool removable() const noexcept { return state_ == State::closed && !reading_ && !writing_ && !posted_; }
+    bool removable() const noexcept { return state_ == State::closed && !posted_; }
+    void on_ready();  // the socket has what was waited for, or is broken
 
     std::unique_ptr<Deferred> defer(Request& request, Response& response);
     boost::asio::io_context& context() noexcept;
@@ -142,8 +117,6 @@ class Session {
   private:
     enum class State : std::uint8_t { handshake, idle, head, body, deferred, writing, lingering, closed };
     enum class Next : std::uint8_t { read, again, stop };
-    struct Wait;
-    struct Turn;
     struct Unsent {  // of an answer that the socket did not take at once
         std::string first;
         std::size_t first_at = 0;
@@ -153,7 +126,7 @@ class Session {
 
     void wait_readable();
     void wait_writable();
-    void on_ready(bool for_reading);
+    void wait_for(std::uint32_t events);
     void resume();
     void yield();
 
@@ -184,7 +157,7 @@ class Session {
 
     Worker& worker_;
     const Shared& shared_;
-    Socket socket_;
+    Descriptor socket_;
     Stream stream_;
     SteadyPoint deadline_{};
     SteadyPoint arrived_{};
@@ -206,11 +179,8 @@ class Session {
     bool close_after_ = false;
     bool counted_inflight_ = false;
     bool served_ = false;
-    bool reading_ = false;  // a wait is outstanding
-    bool writing_ = false;
     bool posted_ = false;
-    WaitMemory read_memory_;
-    WaitMemory write_memory_;
+    std::uint32_t watched_ = 0;  // for which events the worker watches the socket
 };
 
 class Worker : public std::enable_shared_from_this<Worker> {
@@ -237,9 +207,13 @@ class Worker : public std::enable_shared_from_this<Worker> {
     void adopt(int fd);  // the same, on this thread
     void remove_if_done(Session& session);
     Session* find(std::size_t slot, std::uint64_t serial) noexcept;
+    int poller() const noexcept { return poller_.native_handle(); }
 
   private:
     class Arrival;
+    void watch();
+    void on_events();
+    Session* at_slot(std::size_t slot) noexcept;
     void adopt(Arrival arrival);
     void arm_tick();
     void on_tick(const boost::system::error_code& ec);
@@ -256,6 +230,10 @@ class Worker : public std::enable_shared_from_this<Worker> {
     boost::asio::basic_waitable_timer<std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>,
                                       boost::asio::io_context::executor_type>
         ticker_;
+    // Which sessions' sockets are ready: an epoll of our own, level-triggered, below Asio's. There a socket that is
+    // waited for again, for the same events, costs no system call; with async_wait it is an epoll_ctl for every
+    // request.
+    mutable boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> poller_;
     std::chrono::milliseconds tick_;
     bool ticking_ = false;
     bool finishing_ = false;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures ossa-webhook against the limit: a tuned bare Beast TLS server that reads the body and gives a fixed answer.
 
-Reviews (CREATE) of three sizes, at 1, 16 and 64 connections. Server on one core, load generator on another. Rounds are
+Reviews (CREATE) of three sizes, at 1, 16 and 64 connections. Server on one core, load generator on another, which never
+sleeps in the closed loop, so that no server pays for waking it. Rounds are
 interleaved (mutate, its limit, validate, its limit, and again), medians count:
   closed loop  requests a second, and the server's CPU time (user and system) per request
   open loop    latency at a fixed offered load, half of what the limit reached; latency counts from the due time
@@ -110,6 +111,14 @@ def ask(port, path, body):
     return answer.status, text
 
 
+def make_certificate(folder):
+    certificate, key = folder / "tls.crt", folder / "tls.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=ossa-bench",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    return certificate, key
+
+
 class Server:
     def __init__(self, name, command, port, core):
         self.name, self.port = name, port
@@ -154,13 +163,6 @@ class Bench:
         self.server_core, self.client_core = (cores[0], cores[1]) if pin else (None, None)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ossa-bench-"))
 
-    def certificate(self):
-        certificate, key = self.folder / "tls.crt", self.folder / "tls.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=ossa-bench",
-                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-        return certificate, key
-
     def start(self, name, command, port):
         server = Server(name, command, port, self.server_core)
         self.servers.append(server)
@@ -177,7 +179,7 @@ class Bench:
 
     def run(self):
         options = self.options
-        certificate, key = self.certificate()
+        certificate, key = make_certificate(self.folder)
         port = free_port()
         webhook = self.start("webhook", [options.webhook, "--tls-cert-file", certificate, "--tls-key-file", key,
                                          "--listen-tls", f"127.0.0.1:{port}", "--listen-http", f"127.0.0.1:{free_port()}",

@@ -145,6 +145,30 @@ TEST(Json, EscapesWhatWouldBreakOutOfAString) {
     EXPECT_EQ(out, R"("a\"b\\c\n\u0001\u0000")");
 }
 
+TEST(Json, QuotesEveryByteAtEveryPlace) {
+    for (int byte = 1; byte < 0x80; ++byte) {
+        for (std::size_t place = 0; place < 20; ++place) {
+            std::string text(20, 'x');
+            text[place] = static_cast<char>(byte);
+            std::string quoted;
+            append_quoted(quoted, text);
+            const auto read = Document::from(quoted);
+            ASSERT_TRUE(read) << quoted << ": " << read.error().message();
+            EXPECT_EQ(read->root().string_or(""), text);
+            EXPECT_EQ(quoted.size() > text.size() + 2, byte < 0x20 || byte == '"' || byte == '\\') << quoted;
+        }
+    }
+}
+
+TEST(Json, WritesPointerTokens) {
+    for (const auto& [token, written] : {std::pair{"", ""}, {"plain", "plain"}, {"~", "~0"}, {"/", "~1"}, {"a/b~c", "a~1b~0c"},
+                                         {"//~", "~1~1~0"}}) {
+        std::string out = "/";
+        append_pointer_token(out, token);
+        EXPECT_EQ(out, std::string("/") + written);
+    }
+}
+
 TEST(Json, ExcerptsAreShortAndEndAtACharacter) {
     std::string text = "\"";
     for (int i = 0; i < 100; ++i) {
