@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <iterator>
+#include <string_view>
 
 namespace ossa::schema {
 namespace {
@@ -28,10 +27,7 @@ enum class Kind : std::uint8_t {
 };
 
 struct Keyword {
-    consteval Keyword(std::string_view text, Kind kind_in)
-        : name(text), key(json::NameKey::of_literal(text)), kind(kind_in) {}
     std::string_view name;
-    json::NameKey key;
     Kind kind;
 };
 
@@ -85,58 +81,64 @@ constexpr std::array<Keyword, 46> keywords{{
     {"oneOf", Kind::plan},
 }};
 
-// A place for each keyword, by a hash that gives no two the same.
-constexpr unsigned place_bits = 8;
-constexpr std::size_t place_of(const json::NameKey& key, std::uint64_t factor) {
-    return ((key.first ^ key.last << 5U) + key.size) * factor >> (64U - place_bits);
+// A word is told by its size and its first eight bytes. Keywords that share these are of one kind; a stranger that
+// shares them with a keyword is only looked at more sharply than it need be. Of less than eight bytes, a key tells all.
+using Key = std::uint64_t;
+constexpr Key key_of_literal(std::string_view word) {
+    return json::NameKey::of_literal(word).first ^ (std::uint64_t{word.size()} << 56U);
+}
+[[gnu::always_inline]] inline Key key_of(std::string_view word) noexcept {
+    return json::NameKey::first_of(word) ^ (std::uint64_t{word.size()} << 56U);
 }
 
-constexpr std::uint64_t factor = [] {
-    for (std::uint64_t candidate = 0x9E3779B97F4A7C15ULL;; candidate += 0x2545F4914F6CDD1EULL) {
-        std::array<bool, std::size_t{1} << place_bits> taken{};
-        bool good = true;
-        for (const Keyword& keyword : keywords) {
-            bool& place = taken[place_of(keyword.key, candidate)];
-            good = good && !place;
-            place = true;
+// Keys in a table of 2^Bits places, by a hash that gives no two different ones the same.
+template <unsigned Bits, std::size_t N>
+class KeyTable {
+  public:
+    consteval explicit KeyTable(const std::array<Keyword, N>& words) {
+        for (bool good = false; !good;) {
+            factor_ += 0x2545F4914F6CDD1EULL;
+            good = true;
+            entries_ = {};
+            for (const Keyword& word : words) {
+                Entry& entry = entries_[place_of(key_of_literal(word.name))];
+                const Entry wanted{key_of_literal(word.name), word.kind};
+                good = good && (entry.key == 0 || (entry.key == wanted.key && entry.kind == wanted.kind));
+                entry = wanted;
+            }
         }
-        if (good) {
-            return candidate;
-        }
     }
-}();
-
-// Keyword index + 1 by place.
-constexpr std::array<std::uint8_t, std::size_t{1} << place_bits> places = [] {
-    std::array<std::uint8_t, std::size_t{1} << place_bits> out{};
-    for (std::size_t i = 0; i < keywords.size(); ++i) {
-        out[place_of(keywords[i].key, factor)] = static_cast<std::uint8_t>(i + 1);
+    [[gnu::always_inline]] Kind find(std::string_view word) const noexcept {
+        const Key key = key_of(word);
+        const Entry& entry = entries_[place_of(key)];
+        return entry.key == key ? entry.kind : Kind::other;
     }
-    return out;
-}();
 
-Kind kind_of(std::string_view name) noexcept {
-    const json::NameKey key = json::NameKey::of(name);
-    const std::uint8_t place = places[place_of(key, factor)];
-    if (place == 0) {
-        return Kind::other;
-    }
-    const Keyword& keyword = keywords[place - 1U];
-    return keyword.key == key && (key.decides() || keyword.name == name) ? keyword.kind : Kind::other;
-}
+  private:
+    struct Entry {
+        Key key = 0;
+        Kind kind = Kind::other;
+    };
+    constexpr std::size_t place_of(Key key) const noexcept { return key * factor_ >> (64U - Bits); }
 
-constexpr json::NameKey type_names[] = {
-    json::NameKey::of_literal("string"), json::NameKey::of_literal("object"), json::NameKey::of_literal("integer"),
-    json::NameKey::of_literal("number"), json::NameKey::of_literal("array"),  json::NameKey::of_literal("boolean"),
-    json::NameKey::of_literal("null"),
+    std::uint64_t factor_ = 0x9E3779B97F4A7C15ULL;
+    std::array<Entry, std::size_t{1} << Bits> entries_{};
 };
 
+constexpr KeyTable<8, keywords.size()> keyword_table{keywords};
+constexpr KeyTable<4, 7> type_table{{{{"string", Kind::type},
+                                      {"object", Kind::type},
+                                      {"integer", Kind::type},
+                                      {"number", Kind::type},
+                                      {"array", Kind::type},
+                                      {"boolean", Kind::type},
+                                      {"null", Kind::type}}}};
+
 bool is_type_name(std::string_view name) noexcept {
-    const json::NameKey key = json::NameKey::of(name);
-    return std::any_of(std::begin(type_names), std::end(type_names), [&](const auto& one) { return one == key; });
+    return name.size() < 8 && type_table.find(name) == Kind::type;
 }
 
-// A short list of different strings.
+// A short list of different strings. As long as each brings a new bit, none need be compared.
 bool is_short_set(Value list) noexcept {
     constexpr std::size_t most = 16;
     if (!list.is_array() || list.size() > most) {
@@ -144,92 +146,80 @@ bool is_short_set(Value list) noexcept {
     }
     std::array<std::string_view, most> seen;
     std::size_t n = 0;
+    std::uint64_t bits = 0;
     for (const Value element : list.elements()) {
         if (!element.is_string()) {
             return false;
         }
         const std::string_view text = element.raw_string();
-        for (std::size_t i = 0; i < n; ++i) {
-            if (seen[i].size() == text.size() && std::memcmp(seen[i].data(), text.data(), text.size()) == 0) {
-                return false;
-            }
+        const std::uint64_t bit = std::uint64_t{1} << (key_of(text) * 0x9E3779B97F4A7C15ULL >> 58U);
+        if ((bits & bit) != 0 && std::find(seen.begin(), seen.begin() + n, text) != seen.begin() + n) {
+            return false;
         }
+        bits |= bit;
         seen[n++] = text;
     }
     return true;
 }
 
-constexpr unsigned depth_max = 64;
+constexpr std::size_t depth_max = 64;
 
-// Walks the tape: each call gives the index behind what it looked at, or 0 for "ask the plan".
-class Look {
-  public:
-    explicit Look(Value root) : tape_(root.tape()), strings_(root.strings()) {}
-
-    std::uint32_t schema(std::uint32_t at, unsigned depth) const noexcept {
-        const Value schema = value(at);
-        if (!schema.is_object()) {
-            return schema.is_boolean() ? at + 1 : 0;
-        }
-        if (depth == 0) {
-            return 0;
-        }
-        const std::uint32_t end = schema.next() - 1;
-        for (std::uint32_t i = at + 1; i != end;) {
-            i = keyword(kind_of(value(i).raw_string()), i + 1, depth);
-            if (i == 0) {
-                return 0;
-            }
-        }
-        return end + 1;
-    }
-
-  private:
-    [[gnu::always_inline]] Value value(std::uint32_t at) const noexcept { return {tape_, strings_, at}; }
-
-    [[gnu::always_inline]] std::uint32_t keyword(Kind kind, std::uint32_t at, unsigned depth) const noexcept {
-        const Value it = value(at);
-        bool good = true;
-        switch (kind) {
-            case Kind::text: return it.is_string() ? at + 1 : 0;
-            case Kind::type: return it.is_string() && is_type_name(it.raw_string()) ? at + 1 : 0;
-            case Kind::flag: return it.is_boolean() ? at + 1 : 0;
-            case Kind::schema: return schema(at, depth - 1);
-            case Kind::schemas: return schemas(at, depth - 1);
-            case Kind::other:
-            case Kind::anything: break;
-            case Kind::number: good = it.is_number(); break;
-            case Kind::count: good = it.tag() == 'l' && *it.as_int64() >= 0; break;
-            case Kind::required: good = is_short_set(it); break;
-            case Kind::values: good = is_short_set(it) && !it.empty(); break;
-            case Kind::plan: return 0;
-        }
-        return good ? it.next() : 0;
-    }
-
-    std::uint32_t schemas(std::uint32_t at, unsigned depth) const noexcept {
-        const Value object = value(at);
-        if (!object.is_object()) {
-            return 0;
-        }
-        const std::uint32_t end = object.next() - 1;
-        for (std::uint32_t i = at + 1; i != end;) {
-            i = schema(i + 1, depth);
-            if (i == 0) {
-                return 0;
-            }
-        }
-        return end + 1;
-    }
-
-    const std::uint64_t* tape_;
-    const std::uint8_t* strings_;
+struct Open {
+    std::uint32_t end;  // its last word on the tape
+    bool is_map;        // from names to schemas, no schema itself
 };
 
 }  // namespace
 
-bool is_plain_schema(Value schema) noexcept {
-    return Look(schema).schema(schema.index(), depth_max) != 0;
+// One walk along the tape, from member to member of whatever schema or map of schemas is open.
+bool is_plain_schema(Value root) noexcept {
+    if (!root.is_object()) {
+        return root.is_boolean();
+    }
+    std::array<Open, depth_max> outer;
+    std::size_t depth = 0;
+    Open open{root.next() - 1, false};
+    std::uint32_t at = root.index() + 1;
+    for (;;) {
+        while (at == open.end) {
+            if (depth == 0) {
+                return true;
+            }
+            open = outer[--depth];
+            ++at;
+        }
+        const Value name{root.tape(), root.strings(), at};
+        const Value it{root.tape(), root.strings(), at + 1};
+        const Kind kind = open.is_map ? Kind::schema : keyword_table.find(name.raw_string());
+        const char tag = it.tag();
+        bool good = true;
+        switch (kind) {
+            case Kind::schema:
+            case Kind::schemas:
+                if (tag == '{' && depth < depth_max) {
+                    outer[depth++] = open;
+                    open = {it.next() - 1, kind == Kind::schemas};
+                    at += 2;
+                    continue;
+                }
+                good = kind == Kind::schema && (tag == 't' || tag == 'f');
+                break;
+            case Kind::type: good = tag == '"' && is_type_name(it.raw_string()); break;
+            case Kind::text: good = tag == '"'; break;
+            case Kind::flag: good = tag == 't' || tag == 'f'; break;
+            case Kind::number: good = it.is_number(); break;
+            case Kind::count: good = tag == 'l' && *it.as_int64() >= 0; break;
+            case Kind::required: good = is_short_set(it); break;
+            case Kind::values: good = is_short_set(it) && !it.empty(); break;
+            case Kind::other:
+            case Kind::anything: break;
+            case Kind::plan: return false;
+        }
+        if (!good) {
+            return false;
+        }
+        at = it.next();
+    }
 }
 
 }  // namespace ossa::schema

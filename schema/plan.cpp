@@ -1232,7 +1232,7 @@ class Runner {
     void add(CauseType cause, std::string_view keyword, const Step& at, Value value, std::string words) {
         kube::Finding finding;
         finding.cause = cause;
-        finding.rule = "schema/" + std::string(keyword);
+        finding.rule.append("schema/").append(keyword);
         finding.pointer = pointer(at);
         finding.found = json::excerpt(value);
         finding.message = std::move(words);

@@ -61,12 +61,15 @@ void Report::put(kube::CauseType cause, std::string_view rule, std::string point
 std::vector<std::pair<NameSet::Entry, NameSet::Entry>> NameSet::sorted_repeats() {
     const auto place = [](const Entry& entry) { return std::tuple{entry.list, entry.index}; };
     std::sort(many_.begin(), many_.end(), [&](const Entry& a, const Entry& b) {
-        const int order = a.text().compare(b.text());
+        if (a.hash != b.hash) {
+            return a.hash < b.hash;
+        }
+        const int order = text_of(a).compare(text_of(b));
         return order != 0 ? order < 0 : place(a) < place(b);
     });
     std::vector<std::pair<Entry, Entry>> out;
     for (std::size_t first = 0, i = 1; i < many_.size(); ++i) {
-        if (many_[i].text() == many_[first].text()) {
+        if (many_[i].hash == many_[first].hash && text_of(many_[i]) == text_of(many_[first])) {
             out.emplace_back(many_[i], many_[first]);
         } else {
             first = i;

@@ -67,26 +67,23 @@ class Report {
 class NameSet {
   public:
     struct Entry {
-        const char* data;
-        std::uint32_t size;
+        std::uint64_t hash;   // of the name
         std::uint32_t list;   // which list it stands in, when several share the names
         std::uint32_t index;  // in that list
         std::uint32_t place;  // of the name on the document's tape
-
-        std::string_view text() const noexcept { return {data, size}; }
     };
 
     // All names of one set are strings of one document.
     void add(json::Value name, std::uint32_t list, std::size_t index) {
         any_ = name;
-        const std::string_view text = name.raw_string();
-        const Entry entry{text.data(), static_cast<std::uint32_t>(text.size()), list, static_cast<std::uint32_t>(index),
+        const Entry entry{json::NameKey::of(name.raw_string()).hash(), list, static_cast<std::uint32_t>(index),
                           name.index()};
         if (count_ < few_max) {
             few_[count_++] = entry;
             return;
         }
         if (many_.empty()) {
+            many_.reserve(8 * few_max);
             many_.assign(few_.begin(), few_.end());
         }
         many_.push_back(entry);
@@ -100,7 +97,7 @@ class NameSet {
         if (many_.empty()) {
             for (std::size_t i = 1; i < count_; ++i) {
                 for (std::size_t j = 0; j < i; ++j) {
-                    if (few_[i].text() == few_[j].text()) {
+                    if (few_[i].hash == few_[j].hash && text_of(few_[i]) == text_of(few_[j])) {
                         f(few_[i], few_[j]);
                         break;
                     }
@@ -115,6 +112,7 @@ class NameSet {
 
   private:
     static constexpr std::size_t few_max = 16;
+    std::string_view text_of(const Entry& entry) const noexcept { return value_of(entry).raw_string(); }
     std::vector<std::pair<Entry, Entry>> sorted_repeats();
 
     json::Value any_;

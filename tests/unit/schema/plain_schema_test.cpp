@@ -70,6 +70,16 @@ TEST(PlainSchema, IsNeverWrongAboutRandomSchemas) {
     }
 }
 
+// Names that are one with a type's as far as some bytes, the size or a zero behind them go.
+TEST(PlainSchema, TakesOnlyTheTypesNamesForTypes) {
+    for (const char* name : {"rtring\\u0000", "string\\u0000", "string\\u0000\\u000e", "string\\u0000\\u0008", "strings", "nul",
+                             "nulls", "", "null\\u0000\\u0000\\u0000\\u0000", "Object", "booleans", "integer1"}) {
+        const auto document = json::Document::from(R"({"type":")" + std::string(name) + R"("})").value();
+        EXPECT_FALSE(is_plain_schema(document.root())) << name;
+        EXPECT_FALSE(plan_accepts(document.root())) << name;
+    }
+}
+
 TEST(PlainSchema, LeavesDeepNestingToThePlan) {
     std::string text;
     for (int i = 0; i < 100; ++i) {
