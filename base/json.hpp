@@ -268,16 +268,14 @@ struct NameKey {
 
     // A string of a Document: eight bytes from its start may be read, whatever its size.
     [[gnu::always_inline]] static NameKey of(std::string_view name) noexcept {
-        NameKey key{first_of(name), 0, name.size()};
+        NameKey key{0, 0, name.size()};
+        std::memcpy(&key.first, name.data(), 8);
         if (name.size() >= 8) {
             std::memcpy(&key.last, name.data() + name.size() - 8, 8);
+        } else {
+            key.first &= (std::uint64_t{1} << (8 * name.size())) - 1;
         }
         return key;
-    }
-    [[gnu::always_inline]] static std::uint64_t first_of(std::string_view name) noexcept {
-        std::uint64_t first = 0;
-        std::memcpy(&first, name.data(), 8);
-        return name.size() >= 8 ? first : first & ((std::uint64_t{1} << (8 * name.size())) - 1);
     }
     static constexpr NameKey of_literal(std::string_view name) noexcept {
         NameKey key{0, 0, name.size()};

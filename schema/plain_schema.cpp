@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace ossa::schema {
@@ -87,8 +88,18 @@ using Key = std::uint64_t;
 constexpr Key key_of_literal(std::string_view word) {
     return json::NameKey::of_literal(word).first ^ (std::uint64_t{word.size()} << 56U);
 }
+constexpr std::array<std::uint64_t, 9> first_bytes = [] {
+    std::array<std::uint64_t, 9> out{};
+    for (std::size_t i = 1; i < out.size(); ++i) {
+        out[i] = out[i - 1] << 8U | 0xFFU;
+    }
+    return out;
+}();
 [[gnu::always_inline]] inline Key key_of(std::string_view word) noexcept {
-    return json::NameKey::first_of(word) ^ (std::uint64_t{word.size()} << 56U);
+    std::uint64_t first = 0;
+    std::memcpy(&first, word.data(), sizeof first);  // a string of a Document
+    first &= first_bytes[std::min<std::size_t>(word.size(), 8)];
+    return first ^ (std::uint64_t{word.size()} << 56U);
 }
 
 // Keys in a table of 2^Bits places, by a hash that gives no two different ones the same.
@@ -140,24 +151,31 @@ bool is_type_name(std::string_view name) noexcept {
 
 // A short list of different strings. As long as each brings a new bit, none need be compared.
 bool is_short_set(Value list) noexcept {
-    constexpr std::size_t most = 16;
-    if (!list.is_array() || list.size() > most) {
+    constexpr std::uint32_t most = 16;
+    if (!list.is_array()) {
         return false;
     }
-    std::array<std::string_view, most> seen;
-    std::size_t n = 0;
+    const std::uint32_t first = list.index() + 1;
+    const std::uint32_t end = list.next() - 1;
+    if (end - first > most) {
+        return false;
+    }
+    const auto element = [&](std::uint32_t at) { return Value{list.tape(), list.strings(), at}; };
     std::uint64_t bits = 0;
-    for (const Value element : list.elements()) {
-        if (!element.is_string()) {
+    for (std::uint32_t at = first; at != end; ++at) {
+        if (element(at).tag() != '"') {
             return false;
         }
-        const std::string_view text = element.raw_string();
+        const std::string_view text = element(at).raw_string();
         const std::uint64_t bit = std::uint64_t{1} << (key_of(text) * 0x9E3779B97F4A7C15ULL >> 58U);
-        if ((bits & bit) != 0 && std::find(seen.begin(), seen.begin() + n, text) != seen.begin() + n) {
-            return false;
+        if ((bits & bit) != 0) {
+            for (std::uint32_t before = first; before != at; ++before) {
+                if (element(before).raw_string() == text) {
+                    return false;
+                }
+            }
         }
         bits |= bit;
-        seen[n++] = text;
     }
     return true;
 }

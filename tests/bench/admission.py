@@ -2,8 +2,9 @@
 """Measures ossa-webhook against the limit: a tuned bare Beast TLS server that reads the body and gives a fixed answer.
 
 Reviews (CREATE) of three sizes, at 1, 16 and 64 connections. Server on one core, load generator on another, which never
-sleeps in the closed loop, so that no server pays for waking it. Rounds are
-interleaved (mutate, its limit, validate, its limit, and again), medians count:
+sleeps in the closed loop, so that no server pays for waking it. Runs are interleaved (mutate, its limit, validate, its
+limit, and again), where the gate is even in slices of half a second, since the speed of a shared machine changes from
+second to second; medians of the runs count:
   closed loop  requests a second, and the server's CPU time (user and system) per request
   open loop    latency at a fixed offered load, half of what the limit reached; latency counts from the due time
 The limit's answer is as large as the webhook's own to the same request.
@@ -30,6 +31,7 @@ PATHS = {"mutate": "/mutate-ossa-ai-v1-agent", "validate": "/validate-ossa-ai-v1
 # size -> (bytes, capabilities, CPU per request against the limit)
 SIZES = {"small": (1800, 1, 1.25), "typical": (4000, 5, 1.5), "large": (61000, 100, 2.0)}
 GATE_CONNECTIONS = 16
+SLICES = 6  # of each run where the gate is
 RSS_IDLE_MIB, RSS_PEAK_MIB = 12, 30
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 WORDS = ("looks through the repository for breaches of the chosen compliance rules and reports every finding with its file "
@@ -117,6 +119,14 @@ def make_certificate(folder):
                     "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=ossa-bench",
                     "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
     return certificate, key
+
+
+def joined(parts):
+    """One run out of slices of equal length."""
+    requests = sum(part["rps"] for part in parts)
+    return {"rps": requests / len(parts),
+            "cpu_us_per_request": sum(part["cpu_us_per_request"] * part["rps"] for part in parts) / requests,
+            "p99_us": statistics.median(part["p99_us"] for part in parts)}
 
 
 class Server:
@@ -211,9 +221,14 @@ class Bench:
         options = self.options
         closed = {name: [] for name, _, _ in pairs}
         opened = {name: [] for name, _, _ in pairs}
+        slices = SLICES if connections == GATE_CONNECTIONS else 1
         for _ in range(options.rounds):
-            for name, server, path in pairs:
-                closed[name].append(self.load(server, path, body, connections, options.seconds))
+            parts = {name: [] for name, _, _ in pairs}
+            for turn in range(slices):
+                for name, server, path in pairs if turn % 2 == 0 else reversed(pairs):
+                    parts[name].append(self.load(server, path, body, connections, options.seconds / min(slices, 3)))
+            for name in parts:
+                closed[name].append(joined(parts[name]))
         offered = {}
         for kind in PATHS:
             offered[kind] = statistics.median(run["rps"] for run in closed[f"limit-{kind}"]) / 2
