@@ -31,7 +31,7 @@ PATHS = {"mutate": "/mutate-ossa-ai-v1-agent", "validate": "/validate-ossa-ai-v1
 # size -> (bytes, capabilities, CPU per request against the limit)
 SIZES = {"small": (1800, 1, 1.25), "typical": (4000, 5, 1.5), "large": (61000, 100, 2.0)}
 GATE_CONNECTIONS = 16
-SLICES = 6  # of each run where the gate is
+SLICES = 6  # of each run where the gate is; each lasts a third of a run
 RSS_IDLE_MIB, RSS_PEAK_MIB = 12, 30
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 WORDS = ("looks through the repository for breaches of the chosen compliance rules and reports every finding with its file "
@@ -221,12 +221,12 @@ class Bench:
         options = self.options
         closed = {name: [] for name, _, _ in pairs}
         opened = {name: [] for name, _, _ in pairs}
-        slices = SLICES if connections == GATE_CONNECTIONS else 1
+        slices, seconds = (SLICES, options.seconds / 3) if connections == GATE_CONNECTIONS else (1, options.seconds)
         for _ in range(options.rounds):
             parts = {name: [] for name, _, _ in pairs}
             for turn in range(slices):
                 for name, server, path in pairs if turn % 2 == 0 else reversed(pairs):
-                    parts[name].append(self.load(server, path, body, connections, options.seconds / min(slices, 3)))
+                    parts[name].append(self.load(server, path, body, connections, seconds))
             for name in parts:
                 closed[name].append(joined(parts[name]))
         offered = {}

@@ -20,10 +20,9 @@ import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness import DATA, Case, bin_dir, from_yaml
-from test_round_trip import drop_nulls
+from harness import DATA, ROOT, Case, bin_dir, from_yaml
+from test_round_trip import as_agent, drop_nulls
 
-ROOT_SCHEMA = Path(__file__).resolve().parents[2] / "schema" / "ossa-1.0.schema.json"
 ASKED = "?dryRun=All&fieldValidation=Ignore"
 
 
@@ -83,9 +82,16 @@ def without_kind(line):
                                  r'("(?:[^"\\]|\\.)*": )?', "", message)
 
 
-def is_said(online, offline):
-    """The same error: the webhook may append the hint, which the validator says in a line of its own."""
-    return online == offline or (online.startswith(offline + " (") and online.endswith(")"))
+def is_said(online, finding):
+    """The same error: the webhook may append the hint, which the validator says in a line of its own, and may know a better
+    one than a near miss."""
+    message = finding["message"]
+    return (online in (message, f"{message} ({finding['hint']})")
+            or re.fullmatch(re.escape(message) + r' \(did you mean "[^"]*"\?\)', online) is not None)
+
+
+def is_within(inner, outer):
+    return inner == outer or (inner.startswith(outer) and inner[len(outer)] in ".[")
 
 
 def field_of(cause):
@@ -102,13 +108,11 @@ class Parity(Case):
         corpus = [path for path in sorted((DATA / "corpus").rglob("*")) if path.suffix in (".yaml", ".yml", ".json")]
         specs = []
         for path in corpus:
-            text = "\n".join("  " + line if line.strip() else line
-                             for line in path.read_text(encoding="utf-8").lstrip("\ufeff").splitlines())
+            text = as_agent(path.read_text(encoding="utf-8"), "x")
             if re.search(r"^  ---", text, re.M):
                 continue        # several documents
-            wrapped = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\nspec:\n{text}\n"
             try:
-                specs.append(from_yaml(self.cluster, input=wrapped)[0]["spec"])
+                specs.append(from_yaml(self.cluster, input=text)[0]["spec"])
             except (subprocess.CalledProcessError, KeyError):
                 continue        # no YAML at all: there is nothing that could be sent
         good = [spec for spec in specs if isinstance(spec, dict) and isinstance(spec.get("agent"), dict)]
@@ -116,7 +120,7 @@ class Parity(Case):
                    for path in sorted((DATA / "vectors").glob("*.json"))]
         dice = random.Random(20261201)
         mutations = [mutate(dice.choice(good), dice) for _ in range(250)]
-        schema = json.loads(ROOT_SCHEMA.read_text(encoding="utf-8"))
+        schema = json.loads((ROOT / "schema" / "ossa-1.0.schema.json").read_text(encoding="utf-8"))
         out = []
         for spec in specs + vectors[::2] + mutations:
             without_nulls = copy.deepcopy(spec)
@@ -153,7 +157,7 @@ class Parity(Case):
         offline = self.offline(texts)
         counts = {"allowed": 0, "denied": 0, "by the CRD": 0, "warnings": 0}
         for text, findings in zip(texts, offline):
-            errors = [f["message"] for f in findings if f["severity"] == "error"]
+            errors = [f for f in findings if f["severity"] == "error"]
             warnings = [f for f in findings if f["severity"] == "warning"]
             status, headers, body = self.api.raw("POST", self.api.path("agents", "parity", query=ASKED), text)
             answer = json.loads(body)
@@ -169,10 +173,10 @@ class Parity(Case):
                 else:
                     counts["by the CRD"] += 1
                     self.assertIn(status, (400, 422), answer)
-                    fields = {field_and_message(line)[0] for line in errors}
+                    fields = {field_and_message(f["message"])[0] for f in errors}
                     for cause in answer["details"].get("causes", []):
                         field = field_of(cause)
-                        self.assertTrue(any(f.startswith(field) or field.startswith(f) for f in fields),
+                        self.assertTrue(any(is_within(f, field) or is_within(field, f) for f in fields),
                                         f"only the API server names {cause}; the validator {errors}")
                     self.assertNotEqual(errors, [])
         print(f"parity: {len(texts)} manifests: {counts}")
