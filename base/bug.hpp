@@ -1,5 +1,5 @@
-// OSSA_BUG_IF: a state that only a mistake of ours can make. Debug and sanitizer builds abort on the spot; release builds
-// count it (bug_count, shown as ossa_bug_total) and throw BugError to the boundary, which fails closed.
+// OSSA_BUG_IF: a state that only a mistake of ours can make. Debug and sanitizer builds abort on the spot; release
+// builds count it (bug_count, shown as ossa_bug_total) and throw BugError to the boundary, which fails closed.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ std::uint64_t bug_count() noexcept;
 
 }  // namespace ossa
 
-#define OSSA_BUG_IF(condition, why)                                    \
-    do {                                                               \
-        if (condition) [[unlikely]] {                                  \
-            ::ossa::report_bug(#condition, why, __FILE__, __LINE__);   \
-        }                                                              \
+#define OSSA_BUG_IF(condition, why)                                  \
+    do {                                                             \
+        if (condition) [[unlikely]] {                                \
+            ::ossa::report_bug(#condition, why, __FILE__, __LINE__); \
+        }                                                            \
     } while (false)

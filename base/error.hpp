@@ -1,6 +1,7 @@
 // Error: what went wrong, said once for the program (code) and once for a person (message).
 // The code tells the caller what to do next; the message names the thing it happened to and grows outwards with `with`.
-// A finding about a user's object is not an Error (see kube/types/finding.hpp), and neither is a bug (see base/bug.hpp).
+// A finding about a user's object is not an Error (see kube/types/finding.hpp), and neither is a bug (see
+// base/bug.hpp).
 #pragma once
 
 #include <chrono>

@@ -26,12 +26,9 @@ constexpr std::int64_t replicas_max = 10'000;
 
 // Most important first: what leaks, then what will not run, then what surprises, then what is merely unknown.
 int weight_of(const kube::Finding& warning) {
-    static constexpr std::array<std::string_view, 7> order{"agent/secret-literal",
-                                                           "agent/image-missing",
-                                                           "agent/memory-unit",
-                                                           "agent/image-latest",
-                                                           "agent/inline-schema",
-                                                           "agent/inline-schema-not-checked",
+    static constexpr std::array<std::string_view, 7> order{"agent/secret-literal", "agent/image-missing",
+                                                           "agent/memory-unit",    "agent/image-latest",
+                                                           "agent/inline-schema",  "agent/inline-schema-not-checked",
                                                            "agent/unknown-field"};
     const auto at = std::find(order.begin(), order.end(), warning.rule);
     return static_cast<int>(at - order.begin());
@@ -89,7 +86,9 @@ unsigned depth_of(Value value) {
     return deepest;
 }
 
-bool in_deletion(Value object) { return object.at("metadata").at("deletionTimestamp").is_string(); }
+bool in_deletion(Value object) {
+    return object.at("metadata").at("deletionTimestamp").is_string();
+}
 
 std::string rules_of(const kube::Findings& errors) {
     std::string out;
@@ -166,7 +165,7 @@ class Review {
 void judge_scale(Value scale, Judgement& out) {
     const Value replicas = scale.at("spec").at("replicas");
     if (!replicas.exists()) {
-        return;   // the API server drops a zero
+        return;  // the API server drops a zero
     }
     const auto n = replicas.as_int64();
     if (!n || *n < 0 || *n > replicas_max) {
@@ -193,13 +192,14 @@ Expected expected_at(Door door) noexcept {
 }
 
 void judge(Door door, const kube::AdmissionRequest& request, const Policy& policy, Scratch& scratch, Review& review) {
-    // Rules that hold at every door. Only creates and updates carry something to judge; a deletion is never stopped here.
+    // Rules that hold at every door. Only creates and updates carry something to judge; a deletion is never stopped
+    // here.
     if (request.operation != Operation::create && request.operation != Operation::update) {
         return review.allow();
     }
     const Expected expected = expected_at(door);
     if (request.sub_resource != expected.sub_resource && request.sub_resource == "status") {
-        return review.allow();   // status is the controller's own
+        return review.allow();  // status is the controller's own
     }
     if (request.resource_group != "ossa.ai" || request.resource != expected.resource ||
         request.sub_resource != expected.sub_resource || request.kind.kind != expected.kind ||
@@ -388,7 +388,8 @@ Decision deny_unjudged(std::string_view body, int code, std::string_view reason,
 }  // namespace
 
 Decision refuse_late(std::string_view body, std::string& answer) {
-    return deny_unjudged(body, 504, "Timeout", "the review reached ossa-webhook too late to be answered in time", answer);
+    return deny_unjudged(body, 504, "Timeout", "the review reached ossa-webhook too late to be answered in time",
+                         answer);
 }
 
 Decision fail_closed(std::string_view body, std::string& answer) {

@@ -23,7 +23,7 @@ std::string_view path_of(Door door) noexcept;
 
 // How strict the installation is.
 struct Policy {
-    bool require_image = false;              // --require-image: an image-less k8s/docker Agent is an error
+    bool require_image = false;  // --require-image: an image-less k8s/docker Agent is an error
 };
 
 // Depth of an Agent from its own root; a whole review may be a little deeper (json::Limits::depth_max).
@@ -34,8 +34,8 @@ inline constexpr std::uint64_t inline_schema_steps_max = 100'000;
 // What was found in one object. Reused from one request to the next.
 struct Judgement {
     kube::Findings errors;
-    kube::Findings warnings;                 // most important first
-    schema::RunResult run;                   // of the schema; run.fills holds the defaults when asked for
+    kube::Findings warnings;  // most important first
+    schema::RunResult run;    // of the schema; run.fills holds the defaults when asked for
     void clear();
 };
 
@@ -52,21 +52,21 @@ void default_agent(json::Value object, json::Value old, schema::RunResult& run, 
 enum class Verdict : std::uint8_t {
     allowed,
     denied,
-    malformed,        // answered with HTTP 400: no review that could be answered under its uid
+    malformed,  // answered with HTTP 400: no review that could be answered under its uid
 };
 std::string_view to_string(Verdict verdict) noexcept;
 
 // For metrics and logs: what was decided and why, in words of a fixed vocabulary.
 struct Decision {
     Verdict verdict = Verdict::denied;
-    std::string_view reason = "";            // "", Invalid, BadRequest, Timeout, InternalError
+    std::string_view reason = "";  // "", Invalid, BadRequest, Timeout, InternalError
     kube::Operation operation = kube::Operation::unknown;
     bool dry_run = false;
     bool patched = false;
     std::size_t findings = 0;
     std::size_t warnings = 0;
     std::string uid, namespace_, name, user;
-    std::string rules;                       // ids of the rules that denied, comma separated
+    std::string rules;  // ids of the rules that denied, comma separated
 };
 
 // Memory that one worker keeps between requests.

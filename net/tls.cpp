@@ -29,8 +29,8 @@ using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 // The suites of TLS 1.2: forward secrecy and AEAD. Those of TLS 1.3 are AEAD by definition.
 constexpr const char* tls12_suites = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// Three of the largest records and their frames, so that a large body takes half the system calls. OpenSSL gives it back
-// when nothing is left in it.
+// Three of the largest records and their frames, so that a large body takes half the system calls. OpenSSL gives it
+// back when nothing is left in it.
 constexpr std::size_t read_ahead_bytes = std::size_t{3} * (16 * 1024 + 64);
 
 std::string openssl_reason() {

@@ -98,7 +98,9 @@ bool plain_key(std::string_view key) {
 
 void write_schema(Writer& out, unsigned level, json::Value schema, std::string_view required_member = {});
 
-void keep_unknown(Writer& out, unsigned level) { out.word(level, "x-kubernetes-preserve-unknown-fields", "true"); }
+void keep_unknown(Writer& out, unsigned level) {
+    out.word(level, "x-kubernetes-preserve-unknown-fields", "true");
+}
 
 bool untyped(json::Value schema) {
     return schema.at("x-ossa-untyped").bool_or(false) || schema.at("oneOf").exists() || !schema.at("type").exists();

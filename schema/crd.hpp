@@ -20,7 +20,7 @@ namespace ossa::schema {
 enum class CrdKind : std::uint8_t { agent, tenant_quota };
 
 struct CrdFile {
-    std::string name;   // "agents.ossa.ai.yaml"
+    std::string name;  // "agents.ossa.ai.yaml"
     std::string text;
 };
 

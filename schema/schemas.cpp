@@ -36,7 +36,9 @@ json::Document merged_agent_spec() {
 
 }  // namespace
 
-std::string_view ossa_schema_text() noexcept { return embedded::ossa_schema; }
+std::string_view ossa_schema_text() noexcept {
+    return embedded::ossa_schema;
+}
 
 json::Value ossa_schema() {
     static const json::Document document = parsed(embedded::ossa_schema);

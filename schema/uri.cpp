@@ -14,8 +14,8 @@ namespace {
 enum CharClass : std::uint8_t {
     alpha = 1,
     digit = 2,
-    unreserved = 4,   // ALPHA DIGIT - . _ ~
-    sub_delim = 8,    // ! $ & ' ( ) * + , ; =
+    unreserved = 4,  // ALPHA DIGIT - . _ ~
+    sub_delim = 8,   // ! $ & ' ( ) * + , ; =
     hex = 16,
 };
 
@@ -35,7 +35,9 @@ constexpr std::array<std::uint8_t, 256> classes = [] {
     return out;
 }();
 
-bool is(char c, unsigned bits) noexcept { return (classes[static_cast<unsigned char>(c)] & bits) != 0; }
+bool is(char c, unsigned bits) noexcept {
+    return (classes[static_cast<unsigned char>(c)] & bits) != 0;
+}
 
 // Every character is unreserved, a sub-delim, a percent-encoded byte or one of `more`.
 bool consists_of(std::string_view text, std::string_view more) noexcept {
@@ -53,7 +55,7 @@ bool consists_of(std::string_view text, std::string_view more) noexcept {
 }
 
 bool is_ip_literal(std::string_view inside) noexcept {
-    if (!inside.empty() && (inside.front() == 'v' || inside.front() == 'V')) {   // IPvFuture = "v" 1*HEXDIG "." 1*(…)
+    if (!inside.empty() && (inside.front() == 'v' || inside.front() == 'V')) {  // IPvFuture = "v" 1*HEXDIG "." 1*(…)
         const std::size_t dot = inside.find('.');
         return dot != std::string_view::npos && dot > 1 && dot + 1 < inside.size() &&
                std::all_of(inside.begin() + 1, inside.begin() + static_cast<std::ptrdiff_t>(dot),

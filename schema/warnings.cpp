@@ -3,8 +3,8 @@
 
 #include "kube/types/image.hpp"
 #include "kube/types/quantity.hpp"
-#include "schema/rule_report.hpp"
 #include "schema/plain_schema.hpp"
+#include "schema/rule_report.hpp"
 #include "schema/rules.hpp"
 
 namespace ossa::schema {

@@ -60,16 +60,17 @@ AdmissionService::AdmissionService(unsigned workers, engine::Policy policy, std:
     : policy_(policy), limits_{.bytes_max = body_bytes_max}, scratch_(workers) {
     for (std::size_t d = 0; d < engine::door_count; ++d) {
         const std::string path{engine::path_of(static_cast<Door>(d))};
-        latency_[d] = &metrics.histogram("ossa_admission_duration_seconds",
-                                         "From the first byte of a review to its answer being ready.", {{"path", path}});
+        latency_[d] =
+            &metrics.histogram("ossa_admission_duration_seconds",
+                               "From the first byte of a review to its answer being ready.", {{"path", path}});
         for (std::size_t op = 0; op < operations; ++op) {
             for (std::size_t o = 0; o < outcomes; ++o) {
-                requests_[d][op][o] = &metrics.counter(
-                    "ossa_admission_requests_total", "Reviews answered.",
-                    {{"path", path},
-                     {"operation", std::string(kube::to_string(static_cast<kube::Operation>(op)))},
-                     {"verdict", std::string(engine::to_string(outcome_words[o].verdict))},
-                     {"reason", std::string(outcome_words[o].reason)}});
+                requests_[d][op][o] =
+                    &metrics.counter("ossa_admission_requests_total", "Reviews answered.",
+                                     {{"path", path},
+                                      {"operation", std::string(kube::to_string(static_cast<kube::Operation>(op)))},
+                                      {"verdict", std::string(engine::to_string(outcome_words[o].verdict))},
+                                      {"reason", std::string(outcome_words[o].reason)}});
             }
         }
     }
@@ -97,8 +98,7 @@ Decision AdmissionService::decide(Door door, const net::Request& request, std::s
     if (large) {
         lane.lock();
     }
-    Decision decision =
-        engine::admit(door, request.body, json::Padding::present, limits_, policy_, scratch, answer);
+    Decision decision = engine::admit(door, request.body, json::Padding::present, limits_, policy_, scratch, answer);
     if (large) {
         scratch = engine::Scratch{};
     }

@@ -26,7 +26,7 @@ class AdmissionService {
 
     engine::Policy policy_;
     json::Limits limits_;
-    std::vector<engine::Scratch> scratch_;                 // by worker
+    std::vector<engine::Scratch> scratch_;  // by worker
     std::array<net::Histogram*, engine::door_count> latency_{};
     // [door][operation][outcome]: resolved once, so that a request costs one atomic add.
     static constexpr std::size_t operations = 5;

@@ -58,10 +58,10 @@ int run(const Options& options) {
     net::Metrics metrics;
     auto identity = std::make_shared<net::IdentityCell>();
     Background background;
-    certs::FileWatcher watcher(background.context(),
-                               {options.tls_cert_file, options.tls_key_file, options.client_ca_file,
-                                options.client_allowed_names},
-                               identity, metrics);
+    certs::FileWatcher watcher(
+        background.context(),
+        {options.tls_cert_file, options.tls_key_file, options.client_ca_file, options.client_allowed_names}, identity,
+        metrics);
     if (const auto loaded = watcher.start(); !loaded) {
         OSSA_LOG(error, "cannot load the serving certificate", {"error", loaded.error().message()},
                  {"next", "check --tls-cert-file and --tls-key-file"});
@@ -69,7 +69,7 @@ int run(const Options& options) {
     }
     background.start();
     schema::warm_up();
-    malloc_trim(0);   // compiling the schemas left free blocks behind
+    malloc_trim(0);  // compiling the schemas left free blocks behind
 
     AdmissionService admission(options.workers, options.policy, options.limits.body_bytes_max, metrics);
     std::atomic<bool> ready{false};
@@ -111,7 +111,7 @@ int run(const Options& options) {
     ready = false;
     admission_server.drain(options.drain_grace, [&] {
         const timespec no_time{};
-        return sigtimedwait(&signals, nullptr, &no_time) > 0;   // a second signal: at once
+        return sigtimedwait(&signals, nullptr, &no_time) > 0;  // a second signal: at once
     });
     operations_server.stop();
     OSSA_LOG(info, "ended");

@@ -9,7 +9,9 @@ namespace {
 
 using Seconds = std::chrono::sys_time<std::chrono::seconds>;
 
-Seconds now() { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()); }
+Seconds now() {
+    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
 
 // Every reason not to send reviews here, one line each; "ok" lines only when asked for.
 void answer_ready(bool ready, const net::IdentityCell& identity, net::Exchange& exchange) {
@@ -36,12 +38,13 @@ void answer_ready(bool ready, const net::IdentityCell& identity, net::Exchange& 
 
 std::vector<net::Route> operation_routes(const std::atomic<bool>& ready, const net::IdentityCell& identity,
                                          net::Metrics& metrics) {
-    metrics.gauge("ossa_build_info", "Always 1; the label tells the version.", {{"version", std::string(version)}}).set(1);
+    metrics.gauge("ossa_build_info", "Always 1; the label tells the version.", {{"version", std::string(version)}})
+        .set(1);
     std::vector<net::Route> out;
-    out.push_back({net::Method::get, "/healthz", "", [](net::Exchange& exchange) { exchange.response().plain(200, "ok\n"); }});
-    out.push_back({net::Method::get, "/readyz", "", [&ready, &identity](net::Exchange& exchange) {
-                       answer_ready(ready.load(), identity, exchange);
-                   }});
+    out.push_back(
+        {net::Method::get, "/healthz", "", [](net::Exchange& exchange) { exchange.response().plain(200, "ok\n"); }});
+    out.push_back({net::Method::get, "/readyz", "",
+                   [&ready, &identity](net::Exchange& exchange) { answer_ready(ready.load(), identity, exchange); }});
     out.push_back({net::Method::get, "/metrics", "", [&metrics](net::Exchange& exchange) {
                        exchange.response().content_type = net::Metrics::content_type;
                        exchange.response().body.append(metrics.text());

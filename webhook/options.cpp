@@ -63,7 +63,8 @@ Parsed parse_options(int argc, const char* const* argv) {
         ->check(CLI::Range(std::size_t{1} << 10, std::size_t{1} << 20));
     add(app, "--max-connections", o.limits.connections_max, "open connections; more are closed at once")
         ->check(CLI::Range(1, 1'000'000));
-    add(app, "--drain-seconds", drain_seconds, "how long to go on serving after SIGTERM")->check(CLI::Range(0.0, 300.0));
+    add(app, "--drain-seconds", drain_seconds, "how long to go on serving after SIGTERM")
+        ->check(CLI::Range(0.0, 300.0));
     app.add_flag("--require-image", o.policy.require_image, "refuse k8s and docker Agents without an image")
         ->envname("OSSA_REQUIRE_IMAGE");
     add(app, "--log-format", log_format, "text or json")->check(CLI::IsMember({"text", "json"}));

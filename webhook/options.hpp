@@ -19,7 +19,7 @@ struct Options {
     std::string tls_key_file;
     std::string client_ca_file;
     std::vector<std::string> client_allowed_names;
-    unsigned workers = 0;                     // 0: one a core, four at the most
+    unsigned workers = 0;  // 0: one a core, four at the most
     net::Limits limits;
     std::chrono::milliseconds drain_grace{10'000};
     engine::Policy policy;
@@ -34,7 +34,7 @@ inline constexpr int exit_usage = 2;
 // Reads flags and OSSA_* variables. An exit code when the process should end here (--help, --version, a wrong flag).
 struct Parsed {
     Options options;
-    int exit_code = -1;                       // -1: go on
+    int exit_code = -1;  // -1: go on
 };
 Parsed parse_options(int argc, const char* const* argv);
 

@@ -25,12 +25,12 @@ struct AdmissionRequest {
     std::string_view uid;
     GroupVersionKind kind;
     std::string_view resource_group, resource, sub_resource;
-    std::string_view name;         // empty on a create by generateName
-    std::string_view namespace_;   // from the request: the object may not have it yet
+    std::string_view name;        // empty on a create by generateName
+    std::string_view namespace_;  // from the request: the object may not have it yet
     std::string_view user;
     Operation operation = Operation::unknown;
     bool dry_run = false;
-    json::Value object, old_object;   // absent when null
+    json::Value object, old_object;  // absent when null
 };
 
 // Errors: invalid, when it is no AdmissionReview of version v1 with a request and a uid.
@@ -41,12 +41,12 @@ struct Denial {
     int code = 422;
     std::string_view reason = "Invalid";
     std::string message;
-    const Findings* causes = nullptr;   // listed in details when set
+    const Findings* causes = nullptr;  // listed in details when set
     std::string_view group, kind, name;
-    int retry_after_seconds = 0;        // 0: none
+    int retry_after_seconds = 0;  // 0: none
 };
 
-using Annotations = std::vector<std::pair<std::string_view, std::string>>;   // audit; keys without slash
+using Annotations = std::vector<std::pair<std::string_view, std::string>>;  // audit; keys without slash
 
 // The answers, appended to out. patch: JSONPatch text, "" for none. Warnings must already be within the API's limits.
 void append_allowed(std::string& out, std::string_view uid, std::string_view patch,
@@ -54,8 +54,10 @@ void append_allowed(std::string& out, std::string_view uid, std::string_view pat
 void append_denied(std::string& out, std::string_view uid, const Denial& denial, std::span<const std::string> warnings,
                    const Annotations& annotations);
 
-// All findings on one line: kubectl shows only the message when several objects fail. At most `shown`, then "and N more".
-std::string denial_message(std::string_view kind, std::string_view name, const Findings& errors, std::size_t shown = 20);
+// All findings on one line: kubectl shows only the message when several objects fail. At most `shown`, then "and N
+// more".
+std::string denial_message(std::string_view kind, std::string_view name, const Findings& errors,
+                           std::size_t shown = 20);
 // Findings as admission warnings within the API's limits: 200 characters each, no control characters, 15 lines, 4,096
 // characters in all; the last line says what was left out.
 std::vector<std::string> admission_warnings(const Findings& warnings);

@@ -7,8 +7,8 @@ namespace ossa::kube {
 namespace {
 
 struct CauseWords {
-    std::string_view reason;   // in Status.details.causes
-    std::string_view prose;    // at the start of the message
+    std::string_view reason;  // in Status.details.causes
+    std::string_view prose;   // at the start of the message
 };
 
 CauseWords words_of(CauseType type) noexcept {
@@ -57,7 +57,9 @@ void append_step(std::string& out, std::string_view token) {
 
 }  // namespace
 
-std::string_view to_string(CauseType type) noexcept { return words_of(type).reason; }
+std::string_view to_string(CauseType type) noexcept {
+    return words_of(type).reason;
+}
 
 std::string field_path(std::string_view pointer, std::string_view member) {
     std::string out;

@@ -15,26 +15,26 @@ enum class Severity : std::uint8_t { error, warning };
 
 // Reasons of Status.details.causes (apimachinery field.ErrorType).
 enum class CauseType : std::uint8_t {
-    invalid,         // FieldValueInvalid
-    required,        // FieldValueRequired
-    not_supported,   // FieldValueNotSupported
-    duplicate,       // FieldValueDuplicate
-    type_invalid,    // FieldValueTypeInvalid
-    forbidden,       // FieldValueForbidden
-    too_long,        // FieldValueTooLong
-    not_found,       // FieldValueNotFound
+    invalid,        // FieldValueInvalid
+    required,       // FieldValueRequired
+    not_supported,  // FieldValueNotSupported
+    duplicate,      // FieldValueDuplicate
+    type_invalid,   // FieldValueTypeInvalid
+    forbidden,      // FieldValueForbidden
+    too_long,       // FieldValueTooLong
+    not_found,      // FieldValueNotFound
 };
 std::string_view to_string(CauseType type) noexcept;
 
 struct Finding {
     Severity severity = Severity::error;
     CauseType cause = CauseType::invalid;
-    std::string rule;      // "schema/pattern", "agent/image"; every id is listed in schema/rule_catalog.cpp
-    std::string pointer;   // RFC 6901, from the root of the object: "/spec/agent/id"
-    std::string member;    // only for a missing member: its name; pointer is then the object that lacks it
-    std::string found;     // excerpt of the value as JSON, "" when there is none
-    std::string message;   // what is wrong, without field and value: "must match the pattern ^[a-z…"
-    std::string hint;      // what mends it, "" when there is nothing better than the message
+    std::string rule;     // "schema/pattern", "agent/image"; every id is listed in schema/rule_catalog.cpp
+    std::string pointer;  // RFC 6901, from the root of the object: "/spec/agent/id"
+    std::string member;   // only for a missing member: its name; pointer is then the object that lacks it
+    std::string found;    // excerpt of the value as JSON, "" when there is none
+    std::string message;  // what is wrong, without field and value: "must match the pattern ^[a-z…"
+    std::string hint;     // what mends it, "" when there is nothing better than the message
 };
 using Findings = std::vector<Finding>;
 

@@ -8,7 +8,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string padded_with(std::string text, std::size_t spaces) { return std::string(spaces, ' ') + std::move(text); }
+std::string padded_with(std::string text, std::size_t spaces) {
+    return std::string(spaces, ' ') + std::move(text);
+}
 
 // Both readers: simdjson takes small texts, RapidJSON the large ones.
 constexpr std::size_t beyond_simdjson = std::size_t{300} << 10;
@@ -30,7 +32,8 @@ void check_reads(const std::string& text, const std::string& printed) {
 }
 
 TEST(Json, ReadsEveryKindOfValue) {
-    check_reads(R"({"a":[1,-2,true,false,null,"x",{}],"b":{"c":[]}})", R"({"a":[1,-2,true,false,null,"x",{}],"b":{"c":[]}})");
+    check_reads(R"({"a":[1,-2,true,false,null,"x",{}],"b":{"c":[]}})",
+                R"({"a":[1,-2,true,false,null,"x",{}],"b":{"c":[]}})");
     check_reads("  \"alone\" ", "\"alone\"");
     check_reads("[]", "[]");
 }
@@ -48,7 +51,9 @@ TEST(Json, NumbersKeepTheirValueWhateverTheirSpelling) {
     EXPECT_EQ(whole, (std::vector<bool>{true, true, true, true, false, true}));
 }
 
-TEST(Json, RefusesNumbersBeyondDouble) { check_refused("[1E400]", "too big"); }
+TEST(Json, RefusesNumbersBeyondDouble) {
+    check_refused("[1E400]", "too big");
+}
 
 TEST(Json, R023_RefusesARepeatedNameAtAnyDepthAndInObjectsOfAnySize) {
     check_refused(R"({"a":1,"a":2})", "duplicate member name \"a\"");
@@ -112,7 +117,9 @@ void check_position(const std::string& text, const std::string& where) {
     ASSERT_FALSE(document);
     EXPECT_THAT(document.error().message(), HasSubstr(where));
 }
-TEST(Json, CountsTheByteOrderMarkInPositions) { check_position("\xEF\xBB\xBF[1,]", "at byte 6"); }
+TEST(Json, CountsTheByteOrderMarkInPositions) {
+    check_position("\xEF\xBB\xBF[1,]", "at byte 6");
+}
 
 TEST(Json, SkipsAByteOrderMark) {
     EXPECT_EQ(to_text(Document::from("\xEF\xBB\xBF[1]").value().root()), "[1]");
@@ -161,8 +168,8 @@ TEST(Json, QuotesEveryByteAtEveryPlace) {
 }
 
 TEST(Json, WritesPointerTokens) {
-    for (const auto& [token, written] : {std::pair{"", ""}, {"plain", "plain"}, {"~", "~0"}, {"/", "~1"}, {"a/b~c", "a~1b~0c"},
-                                         {"//~", "~1~1~0"}}) {
+    for (const auto& [token, written] :
+         {std::pair{"", ""}, {"plain", "plain"}, {"~", "~0"}, {"/", "~1"}, {"a/b~c", "a~1b~0c"}, {"//~", "~1~1~0"}}) {
         std::string out = "/";
         append_pointer_token(out, token);
         EXPECT_EQ(out, std::string("/") + written);

@@ -31,8 +31,9 @@ struct Review {
     std::string kind = R"({"group":"ossa.ai","version":"v1","kind":"Agent"})";
 
     std::string text() const {
-        std::string out = R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":)" + kind +
-                          R"(,"resource":{"group":"ossa.ai","version":"v1","resource":")" + resource + R"("},)";
+        std::string out =
+            R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":)" + kind +
+            R"(,"resource":{"group":"ossa.ai","version":"v1","resource":")" + resource + R"("},)";
         if (!sub_resource.empty()) {
             out += R"("subResource":")" + sub_resource + R"(",)";
         }
@@ -85,7 +86,9 @@ std::string decode_base64(std::string_view text) {
     return out;
 }
 
-std::string patch_of(const Outcome& outcome) { return decode_base64(outcome.response().at("patch").string_or("")); }
+std::string patch_of(const Outcome& outcome) {
+    return decode_base64(outcome.response().at("patch").string_or(""));
+}
 
 TEST(Admit, AllowsAGoodAgentUnderItsUid) {
     const Outcome outcome = judge(Door::validate_agent, Review{.object = agent(good_body)}.text());
@@ -99,7 +102,9 @@ TEST(Admit, AllowsAGoodAgentUnderItsUid) {
 TEST(Admit, DeniesWithEveryErrorAsACauseAndInTheMessage) {
     const Outcome outcome = judge(
         Door::validate_agent,
-        Review{.object = agent(R"({"id":"Bad_Id","version":"1","role":"nope","runtime":{"type":"k8s","image":"a:1"},"capabilities":[]})")}
+        Review{
+            .object = agent(
+                R"({"id":"Bad_Id","version":"1","role":"nope","runtime":{"type":"k8s","image":"a:1"},"capabilities":[]})")}
             .text());
     const Value status = outcome.response().at("status");
     EXPECT_EQ(outcome.response().at("allowed").as_bool(), false);
@@ -108,11 +113,10 @@ TEST(Admit, DeniesWithEveryErrorAsACauseAndInTheMessage) {
     EXPECT_EQ(status.at("details").at("group").as_string(), "ossa.ai");
     EXPECT_EQ(status.at("details").at("kind").as_string(), "Agent");
     EXPECT_EQ(status.at("details").at("name").as_string(), "scanner");
-    EXPECT_THAT(outcome.fields(),
-                ::testing::UnorderedElementsAre("spec.agent.id FieldValueInvalid", "spec.agent.name FieldValueRequired",
-                                                "spec.agent.version FieldValueInvalid",
-                                                "spec.agent.role FieldValueNotSupported",
-                                                "spec.agent.capabilities FieldValueInvalid"));
+    EXPECT_THAT(outcome.fields(), ::testing::UnorderedElementsAre(
+                                      "spec.agent.id FieldValueInvalid", "spec.agent.name FieldValueRequired",
+                                      "spec.agent.version FieldValueInvalid", "spec.agent.role FieldValueNotSupported",
+                                      "spec.agent.capabilities FieldValueInvalid"));
     const std::string message{status.at("message").string_or("")};
     for (const char* field : {"spec.agent.id", "spec.agent.name", "spec.agent.version", "spec.agent.role"}) {
         EXPECT_THAT(message, HasSubstr(field));
@@ -137,8 +141,9 @@ TEST(Admit, TheMessageListsTwentyFindingsAndCountsTheRest) {
 TEST(Mutate, WritesDefaultsAndOnlyThose) {
     const Outcome outcome = judge(
         Door::mutate_agent,
-        Review{.object = agent(
-                   R"({"runtime":{"type":"k8s"},"policies":{"encryption":false},"capabilities":[{"name":"a"},{"timeout_seconds":1000000}]})")}
+        Review{
+            .object = agent(
+                R"({"runtime":{"type":"k8s"},"policies":{"encryption":false},"capabilities":[{"name":"a"},{"timeout_seconds":1000000}]})")}
             .text());
     EXPECT_EQ(outcome.response().at("patchType").as_string(), "JSONPatch");
     const auto patch = json::Document::from(patch_of(outcome)).value();
@@ -161,9 +166,10 @@ TEST(Mutate, R014_IsSilentWhenNothingIsMissing) {
 }
 
 TEST(Mutate, R011_NeverPatchesBelowWhatIsNotThere) {
-    for (const char* object : {R"({"metadata":{}})", R"({"metadata":{},"spec":null})", R"({"metadata":{},"spec":[]})",
-                               R"({"metadata":{},"spec":{"agent":null}})", R"({"metadata":{},"spec":{"agent":{"runtime":5}}})",
-                               R"({"metadata":{},"spec":{"agent":{"capabilities":{"0":{}}}}})"}) {
+    for (const char* object :
+         {R"({"metadata":{}})", R"({"metadata":{},"spec":null})", R"({"metadata":{},"spec":[]})",
+          R"({"metadata":{},"spec":{"agent":null}})", R"({"metadata":{},"spec":{"agent":{"runtime":5}}})",
+          R"({"metadata":{},"spec":{"agent":{"capabilities":{"0":{}}}}})"}) {
         const Outcome outcome = judge(Door::mutate_agent, Review{.object = object}.text());
         EXPECT_EQ(outcome.response().at("allowed").as_bool(), true) << object;
         EXPECT_FALSE(outcome.response().at("patch").exists()) << object << patch_of(outcome);
@@ -171,7 +177,9 @@ TEST(Mutate, R011_NeverPatchesBelowWhatIsNotThere) {
 }
 
 TEST(Mutate, KeepsTheTenantOfAnUpdateThatLeavesItOut) {
-    Review review{.operation = "UPDATE", .object = agent(good_body), .old_object = agent(good_body, R"(,"tenantRef":"team-search")")};
+    Review review{.operation = "UPDATE",
+                  .object = agent(good_body),
+                  .old_object = agent(good_body, R"(,"tenantRef":"team-search")")};
     EXPECT_EQ(patch_of(judge(Door::mutate_agent, review.text())),
               R"([{"op":"add","path":"/spec/tenantRef","value":"team-search"}])");
     review.object = agent(good_body, R"(,"tenantRef":"other")");
@@ -195,7 +203,8 @@ TEST(Admit, R009_AnswersReviewsThatLackWhatOthersHave) {
         Review{.object = R"({"metadata":null,"spec":null})"}.text(),
         Review{.object = R"("text")"}.text(),
     };
-    for (const Door door : {Door::mutate_agent, Door::validate_agent, Door::validate_scale, Door::validate_tenant_quota}) {
+    for (const Door door :
+         {Door::mutate_agent, Door::validate_agent, Door::validate_scale, Door::validate_tenant_quota}) {
         for (const std::string& review : reviews) {
             const Outcome outcome = judge(door, review);
             EXPECT_NE(outcome.decision.verdict, Verdict::malformed) << review;
@@ -210,9 +219,10 @@ TEST(Admit, R009_AnswersReviewsThatLackWhatOthersHave) {
 }
 
 TEST(Admit, WhatIsNoReviewIsMalformedButStillAnsweredInItsShape) {
-    for (const char* body : {"", "{", "[]", "5", R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":null})",
-                             R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}})",
-                             R"({"kind":"Pod","apiVersion":"v1"})"}) {
+    for (const char* body :
+         {"", "{", "[]", "5", R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":null})",
+          R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}})",
+          R"({"kind":"Pod","apiVersion":"v1"})"}) {
         const Outcome outcome = judge(Door::validate_agent, body);
         EXPECT_EQ(outcome.decision.verdict, Verdict::malformed) << body;
         EXPECT_EQ(outcome.response().at("allowed").as_bool(), false) << body;
@@ -221,20 +231,25 @@ TEST(Admit, WhatIsNoReviewIsMalformedButStillAnsweredInItsShape) {
 }
 
 TEST(Admit, OldReviewVersionsAreDeniedUnderTheirUid) {
-    const Outcome outcome = judge(
-        Door::validate_agent, R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u-9"}})");
+    const Outcome outcome =
+        judge(Door::validate_agent,
+              R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u-9"}})");
     EXPECT_EQ(outcome.response().at("uid").as_string(), "u-9");
     EXPECT_EQ(outcome.response().at("allowed").as_bool(), false);
 }
 
 TEST(Admit, R008_AScaleIsReadAsAScale) {
-    Review review{.operation = "UPDATE",
-                  .object = R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{"replicas":5}})",
-                  .old_object = R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{"replicas":3}})",
-                  .sub_resource = "scale",
-                  .kind = R"({"group":"autoscaling","version":"v1","kind":"Scale"})"};
+    Review review{
+        .operation = "UPDATE",
+        .object =
+            R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{"replicas":5}})",
+        .old_object =
+            R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{"replicas":3}})",
+        .sub_resource = "scale",
+        .kind = R"({"group":"autoscaling","version":"v1","kind":"Scale"})"};
     EXPECT_EQ(judge(Door::validate_scale, review.text()).decision.verdict, Verdict::allowed);
-    review.object = R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{"replicas":10001}})";
+    review.object =
+        R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{"replicas":10001}})";
     const Outcome outcome = judge(Door::validate_scale, review.text());
     EXPECT_THAT(outcome.fields(), ElementsAre("spec.replicas FieldValueInvalid"));
     review.object = R"({"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"scanner"},"spec":{}})";
@@ -247,13 +262,15 @@ TEST(Admit, R008_OtherSubresourcesFollowAWrittenRule) {
     Review unknown{.operation = "UPDATE", .object = agent(good_body), .sub_resource = "exec"};
     const Outcome outcome = judge(Door::validate_agent, unknown.text());
     EXPECT_EQ(outcome.decision.reason, "BadRequest");
-    EXPECT_THAT(std::string(outcome.response().at("status").at("message").string_or("")), HasSubstr("webhook configuration"));
+    EXPECT_THAT(std::string(outcome.response().at("status").at("message").string_or("")),
+                HasSubstr("webhook configuration"));
 }
 
 TEST(Admit, R005_AnAgentInDeletionIsNeverJudgedAgain) {
-    const Review review{.operation = "UPDATE",
-                        .object = agent(R"({"id":"X"})", "", R"({"name":"x","deletionTimestamp":"2026-01-01T00:00:00Z"})"),
-                        .old_object = agent(good_body)};
+    const Review review{
+        .operation = "UPDATE",
+        .object = agent(R"({"id":"X"})", "", R"({"name":"x","deletionTimestamp":"2026-01-01T00:00:00Z"})"),
+        .old_object = agent(good_body)};
     EXPECT_EQ(judge(Door::validate_agent, review.text()).decision.verdict, Verdict::allowed);
     const Outcome mutated = judge(Door::mutate_agent, review.text());
     EXPECT_FALSE(mutated.response().at("patch").exists());
@@ -280,8 +297,8 @@ TEST(Admit, R016_ADeepObjectIsDeniedCleanly) {
 }
 
 TEST(Admit, R018_AnAgentWithAGeneratedNameIsJudged) {
-    const Outcome outcome = judge(
-        Door::validate_agent, Review{.object = agent(R"({"id":"Bad"})", "", R"({"generateName":"scan-"})")}.text());
+    const Outcome outcome = judge(Door::validate_agent,
+                                  Review{.object = agent(R"({"id":"Bad"})", "", R"({"generateName":"scan-"})")}.text());
     EXPECT_EQ(outcome.decision.verdict, Verdict::denied);
     EXPECT_EQ(outcome.decision.namespace_, "team");
 }
@@ -291,7 +308,8 @@ TEST(Admit, R023_ARepeatedMemberIsRefused) {
     body.insert(1, R"("runtime":{"type":"local"},)");
     const Outcome outcome = judge(Door::validate_agent, Review{.object = agent(body)}.text());
     EXPECT_EQ(outcome.decision.verdict, Verdict::denied);
-    EXPECT_THAT(std::string(outcome.response().at("status").at("message").string_or("")), HasSubstr("duplicate member name"));
+    EXPECT_THAT(std::string(outcome.response().at("status").at("message").string_or("")),
+                HasSubstr("duplicate member name"));
 }
 
 TEST(Admit, WarningsStayWithinWhatTheApiServerShows) {
@@ -328,12 +346,15 @@ TEST(Admit, AnImagelessAgentIsAWarningOrAnErrorAsThePolicySays) {
 }
 
 TEST(Admit, TenantQuotaLimitsMustBeWholeNumbers) {
-    Review review{.object = R"({"apiVersion":"ossa.ai/v1","kind":"TenantQuota","metadata":{"name":"t"},"spec":{"maxAgents":3}})",
-                  .resource = "tenantquotas",
-                  .kind = R"({"group":"ossa.ai","version":"v1","kind":"TenantQuota"})"};
+    Review review{
+        .object = R"({"apiVersion":"ossa.ai/v1","kind":"TenantQuota","metadata":{"name":"t"},"spec":{"maxAgents":3}})",
+        .resource = "tenantquotas",
+        .kind = R"({"group":"ossa.ai","version":"v1","kind":"TenantQuota"})"};
     EXPECT_EQ(judge(Door::validate_tenant_quota, review.text()).decision.verdict, Verdict::allowed);
-    review.object = R"({"apiVersion":"ossa.ai/v1","kind":"TenantQuota","metadata":{"name":"t"},"spec":{"maxAgents":-1}})";
-    EXPECT_THAT(judge(Door::validate_tenant_quota, review.text()).fields(), ElementsAre("spec.maxAgents FieldValueInvalid"));
+    review.object =
+        R"({"apiVersion":"ossa.ai/v1","kind":"TenantQuota","metadata":{"name":"t"},"spec":{"maxAgents":-1}})";
+    EXPECT_THAT(judge(Door::validate_tenant_quota, review.text()).fields(),
+                ElementsAre("spec.maxAgents FieldValueInvalid"));
 }
 
 TEST(Admit, AnAnswerStaysSmallHoweverLongTheNamesAre) {
@@ -351,10 +372,12 @@ TEST(Admit, AnAnswerStaysSmallHoweverLongTheNamesAre) {
 
 TEST(Admit, R018_TheNamespaceIsTakenFromTheRequestWhenTheObjectHasNone) {
     const auto review = [](std::string_view secret_namespace) {
-        return Review{.object = agent(good_body,
-                                      R"(,"mcp":{"headersFrom":[{"name":"Authorization","secretKeyRef":{"name":"s","key":"k","namespace":")" +
-                                          std::string(secret_namespace) + R"("}}]})",
-                                      R"({"name":"scanner"})")}
+        return Review{
+            .object = agent(
+                good_body,
+                R"(,"mcp":{"headersFrom":[{"name":"Authorization","secretKeyRef":{"name":"s","key":"k","namespace":")" +
+                    std::string(secret_namespace) + R"("}}]})",
+                R"({"name":"scanner"})")}
             .text();
     };
     EXPECT_EQ(judge(Door::validate_agent, review("team")).decision.verdict, Verdict::allowed);

@@ -24,18 +24,39 @@ void check_never_wrong(const std::string& text) {
 }
 
 TEST(PlainSchema, SaysYesToWhatPeopleMostlyWrite) {
-    const auto document = json::Document::from(
-        R"({"type":"object","description":"d","required":["a","b"],"properties":{"a":{"type":"string","enum":["x","y"],"default":5},)"
-        R"("b":{"type":"array","items":{"type":"integer","minimum":0},"minItems":1,"uniqueItems":true}},"additionalProperties":false})").value();
+    const auto document =
+        json::Document::from(
+            R"({"type":"object","description":"d","required":["a","b"],"properties":{"a":{"type":"string","enum":["x","y"],"default":5},)"
+            R"("b":{"type":"array","items":{"type":"integer","minimum":0},"minItems":1,"uniqueItems":true}},"additionalProperties":false})")
+            .value();
     EXPECT_TRUE(is_plain_schema(document.root()));
     EXPECT_TRUE(plan_accepts(document.root()));
 }
 
 TEST(PlainSchema, IsNeverWrongAboutAnyKeywordWithAnyValue) {
     for (const auto [keyword, ignored] : metaschema().at("properties").members()) {
-        for (const char* value : {"5", "-1", "1.5", "0", "true", "null", "\"string\"", "\"a b\"", "[]", "[\"a\"]", "[\"a\",\"a\"]",
-                                  "[1]", "[{}]", "[5]", "{}", "{\"a\":5}", "{\"a\":{}}", "{\"a\":[]}", "{\"a\":[\"b\",\"b\"]}",
-                                  "{\"type\":\"nope\"}", "{\"type\":[\"string\",\"null\"]}", "[\"string\",\"string\"]"}) {
+        for (const char* value : {"5",
+                                  "-1",
+                                  "1.5",
+                                  "0",
+                                  "true",
+                                  "null",
+                                  "\"string\"",
+                                  "\"a b\"",
+                                  "[]",
+                                  "[\"a\"]",
+                                  "[\"a\",\"a\"]",
+                                  "[1]",
+                                  "[{}]",
+                                  "[5]",
+                                  "{}",
+                                  "{\"a\":5}",
+                                  "{\"a\":{}}",
+                                  "{\"a\":[]}",
+                                  "{\"a\":[\"b\",\"b\"]}",
+                                  "{\"type\":\"nope\"}",
+                                  "{\"type\":[\"string\",\"null\"]}",
+                                  "[\"string\",\"string\"]"}) {
             check_never_wrong("{\"" + std::string(keyword) + "\":" + value + "}");
             check_never_wrong("{\"properties\":{\"p\":{\"" + std::string(keyword) + "\":" + value + "}}}");
         }
@@ -50,7 +71,8 @@ TEST(PlainSchema, IsNeverWrongAboutRandomSchemas) {
     }
     const auto pick = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
     const auto make = [&](auto&& self, int depth) -> std::string {
-        static const std::vector<std::string> leaves{"5", "-2", "true", "\"object\"", "[\"a\",\"b\"]", "[]", "{}", "null", "0.5"};
+        static const std::vector<std::string> leaves{"5",  "-2", "true", "\"object\"", "[\"a\",\"b\"]",
+                                                     "[]", "{}", "null", "0.5"};
         if (depth == 0 || pick(4) == 0) {
             return leaves[pick(leaves.size())];
         }
@@ -72,8 +94,9 @@ TEST(PlainSchema, IsNeverWrongAboutRandomSchemas) {
 
 // Names that are one with a type's as far as some bytes, the size or a zero behind them go.
 TEST(PlainSchema, TakesOnlyTheTypesNamesForTypes) {
-    for (const char* name : {"rtring\\u0000", "string\\u0000", "string\\u0000\\u000e", "string\\u0000\\u0008", "strings", "nul",
-                             "nulls", "", "null\\u0000\\u0000\\u0000\\u0000", "Object", "booleans", "integer1"}) {
+    for (const char* name :
+         {"rtring\\u0000", "string\\u0000", "string\\u0000\\u000e", "string\\u0000\\u0008", "strings", "nul", "nulls",
+          "", "null\\u0000\\u0000\\u0000\\u0000", "Object", "booleans", "integer1"}) {
         const auto document = json::Document::from(R"({"type":")" + std::string(name) + R"("})").value();
         EXPECT_FALSE(is_plain_schema(document.root())) << name;
         EXPECT_FALSE(plan_accepts(document.root())) << name;
