@@ -4,7 +4,7 @@
 set -eu
 build="g++ cmake ninja-build ccache pkg-config libboost1.81-dev libssl-dev rapidjson-dev libsimdjson-dev libre2-dev
   libcli11-dev libspdlog-dev libexpected-dev prometheus-cpp-dev libyaml-dev openssl python3"
-test="$build libgtest-dev libgmock-dev libvalijson-dev clang-format-16"
+test="$build libgtest-dev libgmock-dev libvalijson-dev clang-format-16 python3-jsonschema python3-yaml"
 fuzz="$test clang-16 libclang-rt-16-dev"
 case "${1:-build}" in
   build) wanted=$build ;;

@@ -10,6 +10,7 @@
 #include "schema/crd.hpp"
 #include "schema/schemas.hpp"
 #include "validator/convert.hpp"
+#include "validator/hints.hpp"
 #include "validator/input.hpp"
 #include "validator/rule_list.hpp"
 #include "validator/run.hpp"
@@ -171,6 +172,21 @@ int print_crds() {
     return write_out(out, "");
 }
 
+// Says what a conversion would silently drop: one of two equal keys, a number that JSON does not have, what stands
+// behind the end of a document.
+bool loses_something(const yaml::Document& document, const std::string& file) {
+    bool loses = false;
+    for (const yaml::Remark& remark : document.remarks()) {
+        const kube::Finding finding = finding_of(remark);
+        if (finding.severity == kube::Severity::error) {
+            std::fprintf(stderr, "%s:%u:%u: not converted: %s (%s)\n", file.c_str(), remark.place.line,
+                         remark.place.column, finding.message.c_str(), finding.hint.c_str());
+            loses = true;
+        }
+    }
+    return loses;
+}
+
 int convert_files(const std::vector<std::string>& arguments, const ConvertOptions& options, const std::string& output) {
     const Inputs inputs = find_inputs(arguments);
     std::string out;
@@ -198,6 +214,10 @@ int convert_files(const std::vector<std::string>& arguments, const ConvertOption
                 continue;
             }
             ++number;
+            if (loses_something(document, file)) {
+                unreadable = true;
+                continue;
+            }
             const Converted one = convert(document.root(), options);
             if (!one.known) {
                 std::fprintf(stderr,

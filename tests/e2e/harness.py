@@ -33,7 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
-from cluster_lib import Cluster  # noqa: E402
+from cluster_lib import Cluster, ClusterError  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "ossa-1.0"
 MANIFESTS = ROOT / "manifests"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One verdict: what the live webhook says through a real API server, ossa-validator says offline.
 
-More than 600 manifests: every corpus file that is a mapping, vectors, and mutations of good documents by a fixed seed.
+More than 600 manifests: every corpus file that is a mapping, vectors, and mutations of good documents by a fixed seed; and
+TenantQuotas, mutated in the same way.
 Each is created with dryRun=All, and all are given to `ossa-validator` as files. Verdict, errors (field and message) and
 warnings must be the same. What the API server itself makes different (docs/validator.md) is named here:
   - members that are null are dropped where the CRD knows them, before any webhook: such manifests are left out;
@@ -17,10 +18,11 @@ import random
 import re
 import subprocess
 import unittest
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness import DATA, ROOT, Case, bin_dir, from_yaml
+from harness import DATA, ROOT, Case, agent, bin_dir, from_yaml
 from test_round_trip import as_agent, drop_nulls
 
 ASKED = "?dryRun=All&fieldValidation=Ignore"
@@ -101,6 +103,17 @@ def field_of(cause):
     return cause["field"].removeprefix(".")
 
 
+QUOTA = {"maxAgents": 10, "maxGPUs": 4, "maxTotalReplicas": 50, "maxReplicasPerAgent": 5,
+         "networkPolicy": {"isolate": True, "allowedNamespaces": ["team-a", "team-b"]},
+         "resourceQuota": {"requests.cpu": "10", "limits.memory": "64Gi"}}
+RESOURCES = {"Agent": "agents", "TenantQuota": "tenantquotas"}
+
+
+def manifest(kind, number, spec):
+    return {"apiVersion": "ossa.ai/v1", "kind": kind, "metadata": {"name": f"parity-{number}", "namespace": "parity"},
+            "spec": spec}
+
+
 class Parity(Case):
     setup_name = "parity"
 
@@ -126,8 +139,12 @@ class Parity(Case):
             without_nulls = copy.deepcopy(spec)
             drop_nulls(schema, without_nulls)
             if isinstance(spec, dict) and without_nulls == spec:
-                out.append({"apiVersion": "ossa.ai/v1", "kind": "Agent",
-                            "metadata": {"name": f"parity-{len(out)}", "namespace": "parity"}, "spec": spec})
+                out.append(manifest("Agent", len(out), spec))
+        for _ in range(120):
+            spec = QUOTA
+            for _ in range(dice.choice([1, 1, 2, 5])):
+                spec = mutate(spec, dice)
+            out.append(manifest("TenantQuota", len(out), spec))
         return out
 
     def offline(self, texts):
@@ -156,11 +173,15 @@ class Parity(Case):
         self.assertGreaterEqual(len(texts), 600)
         offline = self.offline(texts)
         counts = {"allowed": 0, "denied": 0, "by the CRD": 0, "warnings": 0}
-        for text, findings in zip(texts, offline):
+        quotas = Counter()
+        for item, text, findings in zip(items, texts, offline):
             errors = [f for f in findings if f["severity"] == "error"]
             warnings = [f for f in findings if f["severity"] == "warning"]
-            status, headers, body = self.api.raw("POST", self.api.path("agents", "parity", query=ASKED), text)
+            status, headers, body = self.api.raw("POST", self.api.path(RESOURCES[item["kind"]], "parity", query=ASKED),
+                                                 text)
             answer = json.loads(body)
+            if item["kind"] == "TenantQuota":
+                quotas[status] += 1
             with self.subTest(text[:300]):
                 if status == 201:
                     counts["allowed"] += 1
@@ -179,11 +200,29 @@ class Parity(Case):
                         self.assertTrue(any(is_within(f, field) or is_within(field, f) for f in fields),
                                         f"only the API server names {cause}; the validator {errors}")
                     self.assertNotEqual(errors, [])
-        print(f"parity: {len(texts)} manifests: {counts}")
+        print(f"parity: {len(texts)} manifests: {counts}; quotas by status: {dict(quotas)}")
         self.assertGreaterEqual(counts["allowed"] + counts["denied"], 400, "most must reach the webhook")
         self.assertGreaterEqual(counts["allowed"], 100)
         self.assertGreaterEqual(counts["denied"], 150)
         self.assertGreaterEqual(counts["warnings"], 50)
+        self.assertGreaterEqual(min(quotas[201], quotas[422]), 20)
+
+    def test_a_difference_would_be_seen(self):
+        bad = manifest("Agent", 0, {"ossaVersion": "1.0", "agent": {**agent("x")["spec"]["agent"], "role": "x", "version": "one"}})
+        self.api.namespace("parity")
+        [found] = self.offline([json.dumps(bad)])
+        status, _, body = self.api.raw("POST", self.api.path("agents", "parity", query=ASKED), json.dumps(bad))
+        self.assertEqual(status, 422)
+        causes = json.loads(body)["details"]["causes"]
+        errors = [f for f in found if f["severity"] == "error"]
+        self.check_errors(causes, errors)
+        other = {**causes[0], "message": causes[0]["message"] + " at all"}
+        moved = {**causes[0], "field": "spec.agent"}
+        for changed in (causes[1:], causes + causes[:1], [other, *causes[1:]], [moved, *causes[1:]], []):
+            with self.assertRaises(AssertionError):
+                self.check_errors(changed, errors)
+        with self.assertRaises(AssertionError):
+            self.check_warnings(['299 - "spec.agent: mind the gap"'], [], {"warnings": 0})
 
     def check_errors(self, causes, errors):
         """The causes are the first hundred of the errors."""
