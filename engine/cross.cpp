@@ -1,7 +1,6 @@
 #include "engine/cross.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -16,57 +15,6 @@ using kube::Severity;
 
 std::string text(Value value) {
     return std::string{value.string_or("")};
-}
-
-std::int64_t product(std::int64_t a, std::int64_t b) {
-    std::int64_t out = 0;
-    return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<std::int64_t>::max() : out;
-}
-
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-    std::int64_t out = 0;
-    return __builtin_add_overflow(a, b, &out) ? std::numeric_limits<std::int64_t>::max() : out;
-}
-
-std::int64_t not_negative(std::int64_t value) {
-    return std::max<std::int64_t>(value, 0);
-}
-
-// A count of GPUs as a limit has it: "2" or 2.
-std::optional<std::int64_t> gpu_limit(Value resources) {
-    constexpr std::string_view gpu = "nvidia.com/gpu";
-    for (const std::string_view side : {"limits", "requests"}) {
-        const Value amount = resources.at(side).at(gpu);
-        if (const auto whole = amount.as_int64()) {
-            return not_negative(*whole);
-        }
-        if (const auto written = amount.as_string()) {
-            std::int64_t value = 0;
-            for (const char c : *written) {
-                if (c < '0' || c > '9' || value > 1'000'000) {
-                    return {};
-                }
-                value = value * 10 + (c - '0');
-            }
-            return value;
-        }
-    }
-    return {};
-}
-
-DeclaredDemand demand_of(Value spec) {
-    const Value runtime = spec.at("agent").at("runtime");
-    DeclaredDemand demand{.agents = 1};
-    const std::string_view type = runtime.at("type").string_or("k8s");
-    if (type != "k8s" && type != "docker") {
-        return demand;
-    }
-    const auto scaled = spec.at("scaling").at("maxReplicas").as_int64();
-    demand.replicas = not_negative(scaled.value_or(runtime.at("replicas").int64_or(1)));
-    const std::int64_t per_replica = gpu_limit(spec.at("workload").at("resources"))
-                                         .value_or(runtime.at("resources").at("gpu").bool_or(false) ? 1 : 0);
-    demand.gpus = product(per_replica, demand.replicas);
-    return demand;
 }
 
 void take_body(Value body, const std::string& at, AgentFacts& out) {
@@ -259,7 +207,7 @@ class CrossCheck {
         for (std::size_t i = 0; i < quotas_.size(); ++i) {
             quotas[quotas_[i].namespace_].push_back(i);
         }
-        std::vector<DeclaredDemand> used(quotas_.size());
+        std::vector<Demand> used(quotas_.size());
         for (const AgentFacts& agent : agents_) {
             const auto in_namespace = agent.bare ? quotas.end() : quotas.find(agent.namespace_);
             if (in_namespace == quotas.end()) {
@@ -285,9 +233,7 @@ class CrossCheck {
                         agent.namespace_ + ": " + names);
                 continue;
             }
-            used[*quota].agents = sum(used[*quota].agents, agent.demand.agents);
-            used[*quota].replicas = sum(used[*quota].replicas, agent.demand.replicas);
-            used[*quota].gpus = sum(used[*quota].gpus, agent.demand.gpus);
+            used[*quota] = sum(used[*quota], agent.demand);
             const auto most = quotas_[*quota].replicas_per_agent_max;
             if (most && agent.demand.replicas > *most) {
                 add(agent.source, Severity::error, CauseType::forbidden, "tenantquota/replicas-per-agent",

@@ -10,16 +10,10 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "engine/demand.hpp"
 #include "kube/types/finding.hpp"
 
 namespace ossa::engine {
-
-// What an Agent takes from its tenant; rules: api.md, "Demand".
-struct DeclaredDemand {
-    std::int64_t agents = 0;
-    std::int64_t replicas = 0;
-    std::int64_t gpus = 0;
-};
 
 struct DependencyFact {
     std::string agent_id, min_version, max_version;
@@ -33,7 +27,7 @@ struct AgentFacts {
     std::string namespace_, name, id, version, tenant;
     std::string pointer;  // before every pointer: "" or "/items/3"
     std::vector<DependencyFact> dependencies;
-    DeclaredDemand demand;
+    Demand demand;
 };
 
 struct QuotaFacts {

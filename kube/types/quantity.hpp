@@ -29,6 +29,10 @@ class Quantity {
     int sign() const noexcept { return nano_ < 0 ? -1 : (nano_ > 0 ? 1 : 0); }
     // "512m" bytes of memory: legal, and never meant.
     bool has_fraction() const noexcept { return nano_ % nano_per_unit != 0; }
+    // "1500m" is 2; a whole amount is itself.
+    std::int64_t units_rounded_up() const noexcept {
+        return static_cast<std::int64_t>(nano_ / nano_per_unit + (nano_ % nano_per_unit > 0 ? 1 : 0));
+    }
 
     friend std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) noexcept {
         return a.nano_ < b.nano_   ? std::strong_ordering::less

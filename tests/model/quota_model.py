@@ -25,12 +25,12 @@ from types import SimpleNamespace
 Event = namedtuple("Event", "uid name tenant demand")        # demand None: deleted
 # version: of the quota object. through: the version of the Agents that `used` was taken at. counted: a first count was made.
 Quota = namedtuple("Quota", "uid version used reservations counted through finalizer deleting")
-# asks: how often this key was asked for; each ask renews it.
-Reservation = namedtuple("Reservation", "name uid from_version amount asks")
+# asked: the quota's version that the latest ask for this key was written over; each ask renews it, no two have the same.
+Reservation = namedtuple("Reservation", "name uid from_version amount asked")
 # One admission request; old is the Event it replaces with its version, or None. phase: called, reserved, (listed, …)
 Request = namedtuple("Request", "call uid name tenant demand old old_version phase")
 # base: the Store began with the state at this version, what was deleted before was never seen. at: as far as it has come.
-# note: (tenant, {(key, asks)}, {calls in flight then}): the reservations known since then.
+# note: (tenant, {(key, asked)}, {calls in flight then}): the reservations known since then.
 Controller = namedtuple("Controller", "base at note listed")
 # A controller has read the quota, and after that has listed the Agents. droppable: what it had known for long enough then.
 Listed = namedtuple("Listed", "quota tenant at droppable")
@@ -92,19 +92,20 @@ def explore(scenario, broken="", states_max=None):
     def key_of(r):
         return (r.uid, r.from_version)
 
-    def with_reservation(quota, request, rise):
+    def with_reservation(quota, request, rise, over):
+        """over: the version that is written over."""
         from_version = request.old_version
         if broken == "from-version" and from_version:
             from_version = 1
         same = [r for r in quota.reservations if key_of(r) == (request.uid, from_version)]
-        amount, asks = rise, 1
+        amount, asked = rise, over
         if same:
-            amount, asks = max(rise, same[0].amount), same[0].asks + 1
+            amount = max(rise, same[0].amount)
             if broken == "maximum":
                 amount = same[0].amount
             if broken == "no-renew":
-                asks = same[0].asks
-        made = Reservation(request.name, request.uid, from_version, amount, asks)
+                asked = same[0].asked
+        made = Reservation(request.name, request.uid, from_version, amount, asked)
         return (quota.reservations - frozenset(same)) | {made}
 
     def seen_by(state, controller):
@@ -199,11 +200,11 @@ def explore(scenario, broken="", states_max=None):
                     length = request.phase[3]
                     first = recounted(quota, stored(state.log[:length], request.tenant), (), length)
                     if first.used + rise <= s.limit:
-                        first = first._replace(finalizer=True, reservations=with_reservation(first, request, rise))
+                        first = first._replace(finalizer=True, reservations=with_reservation(first, request, rise, quota.version))
                         yield f"{what}: first count, reserves {rise}", state._replace(
                             quotas=put(state.quotas, request.tenant, first), requests=put(state.requests, at, go))
-            elif quota.used + charge(with_reservation(quota, request, rise)) <= s.limit:
-                more = quota._replace(version=quota.version + 1, finalizer=True, reservations=with_reservation(quota, request, rise))
+            elif quota.used + charge(with_reservation(quota, request, rise, quota.version)) <= s.limit:
+                more = quota._replace(version=quota.version + 1, finalizer=True, reservations=with_reservation(quota, request, rise, quota.version))
                 yield f"{what}: reserves {rise} of tenant {request.tenant}", state._replace(
                     quotas=put(state.quotas, request.tenant, more), requests=put(state.requests, at, go))
         # The controllers.
@@ -224,7 +225,7 @@ def explore(scenario, broken="", states_max=None):
                     if quota == read or broken == "compare-and-set" and quota.uid == read.uid:
                         seen = seen_by(state, Controller(listed.at, listed.at, None, None))
                         keep = [r for r in read.reservations
-                                if not is_retired(r, seen) and (key_of(r), r.asks) not in listed.droppable]
+                                if not is_retired(r, seen) and (key_of(r), r.asked) not in listed.droppable]
                         yield f"{who}: writes the recount of its list at {listed.at}", state._replace(
                             quotas=put(state.quotas, tenant, recounted(quota, stored(state.log[:listed.at], tenant), keep,
                                                                        listed.at)),
@@ -232,7 +233,7 @@ def explore(scenario, broken="", states_max=None):
                     else:
                         yield f"{who}: conflict", state._replace(**as_controller(listed=None))
                 if controller.note is None and quota.reservations and state.recounts < s.recounts:
-                    known = frozenset((key_of(r), r.asks) for r in quota.reservations)
+                    known = frozenset((key_of(r), r.asked) for r in quota.reservations)
                     calls = frozenset(r.call for r in state.requests)
                     yield f"{who}: begins to wait for the reservations of {tenant}", state._replace(
                         **as_controller(note=(tenant, known, calls)))
@@ -242,7 +243,7 @@ def explore(scenario, broken="", states_max=None):
                         seen = seen_by(state, controller)
                         keep = [r for r in quota.reservations if not is_retired(r, seen)]
                         if broken == "consistent-list" and controller.note and not controller.note[2] & flying:
-                            keep = [r for r in keep if (key_of(r), r.asks) not in controller.note[1]]
+                            keep = [r for r in keep if (key_of(r), r.asked) not in controller.note[1]]
                         yield f"{who}: recount from its Store at {controller.at}", state._replace(
                             recounts=state.recounts + 1, quotas=put(state.quotas, tenant, recounted(
                                 quota, stored(state.log[:controller.at], tenant), keep,
