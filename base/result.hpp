@@ -41,3 +41,7 @@ inline tl::unexpected<Error> failure(ErrorCode code, std::string message) {
     if (auto ossa_check_ = (__VA_ARGS__); !ossa_check_) {          \
         return ::ossa::unexpected(std::move(ossa_check_).error()); \
     }
+#define OSSA_CO_CHECK(...)                                            \
+    if (auto ossa_check_ = (__VA_ARGS__); !ossa_check_) {             \
+        co_return ::ossa::unexpected(std::move(ossa_check_).error()); \
+    }

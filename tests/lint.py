@@ -18,8 +18,11 @@ MAY_USE = {
     "schema": {"base", "kube/types"},
     "engine": {"base", "kube/types", "schema"},
     "net": {"base"},
+    "kube/client": {"base", "kube/types", "net"},
+    "kube/runtime": {"base", "kube/types", "kube/client", "net"},
     "certs": {"base", "net"},
-    "webhook": {"base", "kube/types", "schema", "engine", "net", "certs"},
+    "webhook": {"base", "kube/types", "kube/client", "schema", "engine", "net", "certs"},
+    "controller": {"base", "kube/types", "kube/client", "kube/runtime", "schema", "engine", "net", "certs"},
     "validator": {"base", "kube/types", "schema", "engine"},
     "manifests": {"base", "kube/types", "schema"},
 }
@@ -33,8 +36,8 @@ PRIVATE = {
     "yaml.h": {"base"},
     "re2/": {"kube/types", "schema"},
     "valijson/": set(),
-    "openssl/": {"net", "certs"},
-    "boost/": {"net", "certs", "webhook"},
+    "openssl/": {"net", "certs", "kube/client"},
+    "boost/": {"net", "certs", "kube/client", "kube/runtime", "webhook", "controller"},
 }
 BANNED_IN_CODE = [
     (re.compile(r"std::regex|#include <regex>"), "std::regex overflows the stack on long input: use RE2"),
