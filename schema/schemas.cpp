@@ -71,22 +71,22 @@ json::Value metaschema() {
 }
 
 const Plan& ossa_plan() {
-    static const Plan plan = compiled(ossa_schema());
+    static const Plan& plan = *new Plan(compiled(ossa_schema()));  // for ever
     return plan;
 }
 
 const Plan& agent_spec_plan() {
-    static const Plan plan = compiled(agent_spec_schema());
+    static const Plan& plan = *new Plan(compiled(agent_spec_schema()));  // for ever
     return plan;
 }
 
 const Plan& tenant_quota_spec_plan() {
-    static const Plan plan = compiled(tenant_quota_spec_schema());
+    static const Plan& plan = *new Plan(compiled(tenant_quota_spec_schema()));  // for ever
     return plan;
 }
 
 const Plan& metaschema_plan() {
-    static const Plan plan = compiled(metaschema());
+    static const Plan& plan = *new Plan(compiled(metaschema()));  // for ever
     return plan;
 }
 

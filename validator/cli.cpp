@@ -335,6 +335,7 @@ int cli(int argc, char** argv) {
         return convert_files(convert_inputs, convert_options, convert_output);
     }
     settings.run.cross_checks = !settings.no_cross_checks;
+    settings.run.judge.warnings_shown = !settings.quiet || settings.format != Format::human;
     settings.run.judge.show_defaults = show_defaults.empty()         ? ShowDefaults::no
                                        : show_defaults == "document" ? ShowDefaults::document
                                                                      : ShowDefaults::diff;

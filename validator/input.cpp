@@ -193,7 +193,7 @@ Inputs find_inputs(const std::vector<std::string>& arguments) {
     return inputs;
 }
 
-Result<std::string> read_input(const std::string& file) {
+Result<std::string> read_input(const std::string& file, bool* again) {
     const bool standard = file == "-";
     const int fd = standard ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -202,6 +202,9 @@ Result<std::string> read_input(const std::string& file) {
     std::string text;
     struct stat about {};
     const bool regular = ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    if (again != nullptr) {
+        *again = regular;
+    }
     std::optional<Error> wrong;
     if (regular && static_cast<std::size_t>(about.st_size) > file_bytes_max) {
         wrong = Error{ErrorCode::too_large, "larger than 256 MiB"};

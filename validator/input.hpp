@@ -23,6 +23,7 @@ Inputs find_inputs(const std::vector<std::string>& arguments);
 // Does a name match a pattern? "*" and "?" stay within a folder, "**" crosses them.
 bool matches(std::string_view pattern, std::string_view name);
 
-Result<std::string> read_input(const std::string& file);
+// again: set to whether it can be read another time (standard input and pipes cannot).
+Result<std::string> read_input(const std::string& file, bool* again = nullptr);
 
 }  // namespace ossa::validator

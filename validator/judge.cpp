@@ -345,6 +345,17 @@ class FileJudge {
     }
 
     void finding(const kube::Finding& finding, const std::string& pointer) {
+        if (finding.severity == Severity::warning && !options_.warnings_shown) {
+            Located located;
+            located.severity = Severity::warning;
+            located.rule = finding.rule;
+            located.pointer = pointer + finding.pointer;
+            located.file = name_;
+            located.document = number_;
+            out_.summary.warnings += 1;
+            out_.findings.push_back(std::move(located));
+            return;
+        }
         yaml::Place place;
         Located located = locate(finding, pointer + finding.pointer, scratch_.document, first_line_, place);
         located.document = number_;

@@ -24,6 +24,7 @@ struct JudgeOptions {
     ShowDefaults show_defaults = ShowDefaults::no;
     std::string namespace_ = "default";  // of objects that name none, as kubectl would put them
     yaml::Limits limits;
+    bool warnings_shown = true;  // false: they are only counted; their places and texts are not looked for
 };
 
 // A judged document, for the cross checks.

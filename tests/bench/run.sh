@@ -5,5 +5,5 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 failed=0
 python3 tests/bench/admission.py "$@" || failed=1
-python3 tests/bench/validator.py --bin build/release/bin || failed=1
+python3 tests/bench/validator.py --bin build/release/bin/ossa-validator || failed=1
 exit $failed
