@@ -36,61 +36,99 @@ bool has_half_character(std::string_view text) {
     return false;
 }
 
-// The end of the JSON number at `at` if it has an exponent, else 0.
-std::size_t end_of_exponent_number(std::string_view text, std::size_t at) {
-    const auto digits = [&] {
+// A JSON number with a fraction or an exponent; end 0: there is none.
+struct RealNumber {
+    std::size_t end = 0;
+    bool has_exponent = false;
+    bool is_zero = true;
+};
+RealNumber real_number_at(std::string_view text, std::size_t at) {
+    RealNumber out;
+    const auto digits = [&](bool significant) {
         const std::size_t from = at;
-        while (at < text.size() && text[at] >= '0' && text[at] <= '9') {
-            ++at;
+        for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+            out.is_zero = out.is_zero && (!significant || text[at] == '0');
         }
         return at - from;
     };
     at += text[at] == '-' ? 1 : 0;
     const bool zero = at < text.size() && text[at] == '0';
-    const std::size_t whole = digits();
+    const std::size_t whole = digits(true);
     if (whole == 0 || (zero && whole > 1)) {
-        return 0;
+        return {};
     }
-    if (at < text.size() && text[at] == '.') {
+    const bool fraction = at < text.size() && text[at] == '.';
+    if (fraction) {
         ++at;
-        if (digits() == 0) {
-            return 0;
+        if (digits(true) == 0) {
+            return {};
         }
     }
-    if (at == text.size() || (text[at] != 'e' && text[at] != 'E')) {
-        return 0;
+    out.has_exponent = at < text.size() && (text[at] == 'e' || text[at] == 'E');
+    if (out.has_exponent) {
+        ++at;
+        at += at < text.size() && (text[at] == '+' || text[at] == '-') ? 1 : 0;
+        if (digits(false) == 0) {
+            return {};
+        }
     }
-    ++at;
-    at += at < text.size() && (text[at] == '+' || text[at] == '-') ? 1 : 0;
-    return digits() == 0 ? 0 : at;
+    out.end = fraction || out.has_exponent ? at : 0;
+    return out;
 }
 
-// RapidJSON takes some numbers for too big that are not: 0e308, 0e400, or 400 digits and then e-390. This is the same
-// text, as long as before, with such numbers written short.
-std::string with_short_numbers(std::string_view text) {
-    std::string out{text};
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        if (out[i] == '"') {
-            for (++i; i < out.size() && out[i] != '"'; ++i) {
-                i += out[i] == '\\' ? 1 : 0;
+// Calls take(start, number) for the real numbers of a text, outside of its strings; false from it ends the walk.
+template <class Take>
+void for_each_real(std::string_view text, Take take) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '"') {
+            for (++i; i < text.size() && text[i] != '"'; ++i) {
+                i += text[i] == '\\' ? 1 : 0;
             }
-        } else if (out[i] == '-' || (out[i] >= '0' && out[i] <= '9')) {
-            const std::size_t end = end_of_exponent_number(text, i);
-            double value = 0;
-            std::array<char, 32> shorter{};
-            if (end != 0 && std::from_chars(text.data() + i, text.data() + end, value).ec == std::errc{}) {
-                const auto written = std::to_chars(shorter.data(), shorter.data() + shorter.size(), value,
-                                                   std::chars_format::scientific);
-                const auto length = static_cast<std::size_t>(written.ptr - shorter.data());
-                if (length <= end - i) {
-                    std::fill(std::copy(shorter.data(), written.ptr, out.begin() + static_cast<std::ptrdiff_t>(i)),
-                              out.begin() + static_cast<std::ptrdiff_t>(end), ' ');
-                }
+        } else if (text[i] == '-' || (text[i] >= '0' && text[i] <= '9')) {
+            const RealNumber number = real_number_at(text, i);
+            if (number.end != 0 && !take(i, number)) {
+                return;
             }
             // Behind the whole number: its digits must not be taken for another one.
             i = std::min(text.find_first_not_of("+-.eE0123456789", i), text.size()) - 1;
         }
     }
+}
+
+// RapidJSON makes something else of a zero with many digits or a large exponent, by shifting it until its highest bit
+// stands in front.
+bool has_long_zero(std::string_view text) {
+    bool found = false;
+    for_each_real(text, [&](std::size_t start, const RealNumber& number) {
+        found = number.is_zero && number.end - start > 4;
+        return !found;
+    });
+    return found;
+}
+
+// RapidJSON takes some numbers for too big that are not: 0e308, 0e400, or 400 digits and then e-390. This is the same
+// text, as long as before, with such numbers and zeros written short.
+std::string with_short_numbers(std::string_view text) {
+    std::string out{text};
+    for_each_real(text, [&](std::size_t start, const RealNumber& number) {
+        double value = 0;
+        std::array<char, 32> shorter{};
+        if ((number.has_exponent || number.is_zero) &&
+            (number.is_zero ||
+             std::from_chars(text.data() + start, text.data() + number.end, value).ec == std::errc{})) {
+            value = number.is_zero && text[start] == '-' ? -0.0 : value;
+            const auto written = number.is_zero ? std::to_chars(shorter.data(), shorter.data() + shorter.size(), value,
+                                                                std::chars_format::fixed, 1)
+                                                : std::to_chars(shorter.data(), shorter.data() + shorter.size(), value,
+                                                                std::chars_format::scientific);
+            const auto length = static_cast<std::size_t>(written.ptr - shorter.data());
+            if (length <= number.end - start) {
+                std::fill(std::copy(shorter.data(), written.ptr, out.begin() + static_cast<std::ptrdiff_t>(start)),
+                          out.begin() + static_cast<std::ptrdiff_t>(number.end), ' ');
+            }
+        }
+        return true;
+    });
     return out;
 }
 
@@ -587,6 +625,10 @@ Result<void> Document::parse(std::string_view text, const Limits& limits, Paddin
     constexpr unsigned flags =
         rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
     std::string rewritten;
+    if (has_long_zero(text)) {
+        rewritten = with_short_numbers(text);
+        text = rewritten;
+    }
     rapidjson::MemoryStream stream(text.data(), text.size());
     rapidjson::Reader reader;
     rapidjson::ParseResult parsed = reader.Parse<flags>(stream, writer);
