@@ -123,6 +123,18 @@ class Review {
         kube::append_denied(answer_, request_.uid, denial, {}, {});
     }
 
+    void refuse(const QuotaRefusal& refusal) { engine::refuse(decision_, refusal, answer_); }
+
+    // What must be granted before the yes that follows may go out.
+    void ask(QuotaAsk ask) {
+        if (ask.kind == QuotaAsk::Kind::nothing) {
+            return;
+        }
+        ask.dry_run = request_.dry_run;
+        ask.namespace_ = request_.namespace_;
+        decision_.ask = std::move(ask);
+    }
+
     void conclude(const Judgement& judgement) {
         if (judgement.errors.empty()) {
             allow({}, judgement.warnings);
@@ -161,6 +173,10 @@ class Review {
     Decision& decision_;
     std::string& answer_;
 };
+
+bool names_no_tenant(Value object) {
+    return object.at("spec").is_object() && !object.at("spec").at("tenantRef").exists();
+}
 
 void judge_scale(Value scale, Judgement& out) {
     const Value replicas = scale.at("spec").at("replicas");
@@ -218,20 +234,42 @@ void judge(Door door, const kube::AdmissionRequest& request, const Policy& polic
         return review.deny(422, "Invalid",
                            "the object is nested more than " + std::to_string(object_depth_max) + " levels deep");
     }
-    // A spec change of an object in deletion is allowed unjudged; whatever it asks for will never run.
+    // A spec change of an object in deletion is allowed unjudged, for whatever it asks will never run; but it may not
+    // take more from its tenant.
     if (door != Door::validate_scale && in_deletion(request.object)) {
+        if (door == Door::validate_agent) {
+            const auto change =
+                quota_ask_of(request.object, request.old_object, request.namespace_, policy.gpu_resource);
+            if (change.refusal) {
+                return review.refuse(*change.refusal);
+            }
+        }
         return review.allow();
     }
     Judgement& judgement = scratch.judgement;
     switch (door) {
         case Door::mutate_agent:
             default_agent(request.object, request.old_object, judgement.run, scratch.patch);
+            if (policy.tenant_quotas && request.operation == Operation::create && names_no_tenant(request.object)) {
+                review.ask({.kind = QuotaAsk::Kind::choose_tenant, .patch = scratch.patch});
+            }
             return review.allow(scratch.patch);
         case Door::validate_agent:
             judge_agent(request.object, request.old_object, policy, judgement, request.namespace_);
             break;
         case Door::validate_scale: judge_scale(request.object, judgement); break;
         case Door::validate_tenant_quota: judge_tenant_quota(request.object, request.old_object, judgement); break;
+    }
+    if (policy.tenant_quotas && judgement.errors.empty() && door != Door::validate_tenant_quota) {
+        if (door == Door::validate_scale) {
+            review.ask(scale_ask_of(request.object, request.old_object, request.name, request.namespace_));
+        } else {
+            auto change = quota_ask_of(request.object, request.old_object, request.namespace_, policy.gpu_resource);
+            if (change.refusal) {
+                return review.refuse(*change.refusal);
+            }
+            review.ask(std::move(change.ask));
+        }
     }
     review.conclude(judgement);
 }
@@ -386,6 +424,37 @@ Decision deny_unjudged(std::string_view body, int code, std::string_view reason,
 }
 
 }  // namespace
+
+void refuse(Decision& decision, const QuotaRefusal& refusal, std::string& answer) {
+    decision.ask.reset();
+    decision.verdict = Verdict::denied;
+    decision.reason = refusal.reason;
+    decision.findings = 1;
+    decision.rules = refusal.code == 403 ? "agent/quota" : "";
+    kube::Denial denial;
+    denial.code = refusal.code;
+    denial.reason = refusal.reason;
+    denial.message = refusal.message;
+    denial.retry_after_seconds = refusal.retry_after_seconds;
+    answer.clear();
+    kube::append_denied(answer, decision.uid, denial, {}, {});
+}
+
+void give_tenant(Decision& decision, std::string_view tenant, std::string& answer) {
+    std::string patch = decision.ask ? decision.ask->patch : "";
+    decision.ask.reset();
+    decision.patched = true;
+    if (patch.empty()) {
+        patch.push_back('[');
+    } else {
+        patch.back() = ',';
+    }
+    patch.append(R"({"op":"add","path":"/spec/tenantRef","value":)");
+    json::append_quoted(patch, tenant);
+    patch.append("}]");
+    answer.clear();
+    kube::append_allowed(answer, decision.uid, patch, {}, {});
+}
 
 Decision refuse_late(std::string_view body, std::string& answer) {
     return deny_unjudged(body, 504, "Timeout", "the review reached ossa-webhook too late to be answered in time",

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/json.hpp"
+#include "engine/quota_ask.hpp"
 #include "kube/types/admission.hpp"
 #include "schema/plan.hpp"
 
@@ -24,6 +25,8 @@ std::string_view path_of(Door door) noexcept;
 // How strict the installation is.
 struct Policy {
     bool require_image = false;  // --require-image: an image-less k8s/docker Agent is an error
+    bool tenant_quotas = false;  // decisions say what to ask of the TenantQuotas
+    std::string gpu_resource{default_gpu_resource};
 };
 
 // Depth of an Agent from its own root; a whole review may be a little deeper (json::Limits::depth_max).
@@ -59,7 +62,8 @@ std::string_view to_string(Verdict verdict) noexcept;
 // For metrics and logs: what was decided and why, in words of a fixed vocabulary.
 struct Decision {
     Verdict verdict = Verdict::denied;
-    std::string_view reason = "";  // "", Invalid, BadRequest, Timeout, InternalError
+    // "", Invalid, BadRequest, Timeout, InternalError; of a quota Forbidden, TooManyRequests, Conflict
+    std::string_view reason = "";
     kube::Operation operation = kube::Operation::unknown;
     bool dry_run = false;
     bool patched = false;
@@ -67,6 +71,8 @@ struct Decision {
     std::size_t warnings = 0;
     std::string uid, namespace_, name, user;
     std::string rules;  // ids of the rules that denied, comma separated
+    // The answer says yes, but may go out only when this was granted; see refuse() and give_tenant().
+    std::optional<QuotaAsk> ask;
 };
 
 // Memory that one worker keeps between requests.
@@ -79,6 +85,11 @@ struct Scratch {
 // Judges the review in `body` and appends the answer. Throws only for bugs of ours.
 Decision admit(Door door, std::string_view body, json::Padding padding, const json::Limits& limits,
                const Policy& policy, Scratch& scratch, std::string& answer);
+
+// The ask of an allowed decision was refused: `answer` is written anew.
+void refuse(Decision& decision, const QuotaRefusal& refusal, std::string& answer);
+// A creation gets the tenant that was found for it, together with its defaults.
+void give_tenant(Decision& decision, std::string_view tenant, std::string& answer);
 
 // The answer when the caller's time is up before judging began: a denial with code 504.
 Decision refuse_late(std::string_view body, std::string& answer);

@@ -65,15 +65,16 @@ Demand rise(const Demand& before, const Demand& after) noexcept {
     return by_dimension(before, after, [](std::int64_t x, std::int64_t y) { return y > x ? y - x : 0; });
 }
 
-Demand demand_of(Value spec, std::string_view gpu_resource) {
+Demand demand_of(Value spec, std::string_view gpu_resource, std::optional<std::int64_t> scaled_to) {
     const Value runtime = spec.at("agent").at("runtime");
     Demand demand{.agents = 1};
     const std::string_view type = runtime.at("type").string_or("k8s");
     if (type != "k8s" && type != "docker") {
         return demand;
     }
-    const auto scaled = spec.at("scaling").at("maxReplicas").as_int64();
-    demand.replicas = not_negative(scaled.value_or(runtime.at("replicas").int64_or(1)));
+    const auto most_of_scaling = spec.at("scaling").at("maxReplicas").as_int64();
+    const std::int64_t fixed = scaled_to.value_or(runtime.at("replicas").int64_or(1));
+    demand.replicas = not_negative(most_of_scaling.value_or(fixed));
     const std::int64_t per_replica = gpus_of(spec.at("workload").at("resources"), gpu_resource)
                                          .value_or(runtime.at("resources").at("gpu").bool_or(false) ? 1 : 0);
     demand.gpus = product(per_replica, demand.replicas);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/json.hpp"
@@ -42,6 +43,8 @@ Demand rise(const Demand& before, const Demand& after) noexcept;
 // agent.runtime.replicas; its GPUs are those of one replica times that. Types that never run here take 1 agent only; an
 // Agent without an image counts as if it ran. An amount of GPUs that cannot be read counts as none: it is a finding of
 // its own, and the API server refuses the Pod.
-Demand demand_of(json::Value spec, std::string_view gpu_resource = default_gpu_resource);
+// scaled_to: as if agent.runtime.replicas were this.
+Demand demand_of(json::Value spec, std::string_view gpu_resource = default_gpu_resource,
+                 std::optional<std::int64_t> scaled_to = {});
 
 }  // namespace ossa::engine

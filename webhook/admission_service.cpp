@@ -19,18 +19,24 @@ namespace {
 constexpr std::size_t large_bytes = std::size_t{256} << 10;
 std::mutex large_lane;
 
-// Less than this before the API server gives up, an answer comes too late.
+// Less than this before the API server gives up, an answer comes too late; nothing more is written for a review when
+// less than the second is left.
 constexpr std::chrono::milliseconds deadline_margin{200};
+constexpr std::chrono::milliseconds write_margin{500};
+constexpr std::chrono::seconds timeout_when_untold{10};  // the API server's own
 
 struct Outcome {
     Verdict verdict;
     std::string_view reason;
 };
-constexpr std::array<Outcome, 6> outcome_words{{{Verdict::allowed, ""},
+constexpr std::array<Outcome, 9> outcome_words{{{Verdict::allowed, ""},
                                                 {Verdict::denied, "Invalid"},
                                                 {Verdict::denied, "BadRequest"},
                                                 {Verdict::denied, "InternalError"},
                                                 {Verdict::denied, "Timeout"},
+                                                {Verdict::denied, "Forbidden"},
+                                                {Verdict::denied, "TooManyRequests"},
+                                                {Verdict::denied, "Conflict"},
                                                 {Verdict::malformed, "BadRequest"}}};
 
 std::size_t index_of(const Decision& decision) {
@@ -44,20 +50,25 @@ std::size_t index_of(const Decision& decision) {
 }
 
 // The API server puts its own time limit into the URL: ?timeout=5s.
-bool is_too_late(const net::Request& request) {
+std::optional<net::SteadyPoint> caller_gives_up(const net::Request& request) {
     const auto text = request.parameter("timeout");
     if (!text) {
-        return false;
+        return {};
     }
     const auto timeout = kube::parse_duration(*text);
-    return timeout && std::chrono::steady_clock::now() > request.arrived + *timeout - deadline_margin;
+    return timeout ? std::optional{request.arrived + *timeout} : std::nullopt;
+}
+
+bool is_too_late(const net::Request& request) {
+    const auto end = caller_gives_up(request);
+    return end && std::chrono::steady_clock::now() > *end - deadline_margin;
 }
 
 }  // namespace
 
 AdmissionService::AdmissionService(unsigned workers, engine::Policy policy, std::size_t body_bytes_max,
-                                   net::Metrics& metrics)
-    : policy_(policy), limits_{.bytes_max = body_bytes_max}, scratch_(workers) {
+                                   net::Metrics& metrics, QuotaLedger* ledger)
+    : policy_(std::move(policy)), ledger_(ledger), limits_{.bytes_max = body_bytes_max}, scratch_(workers) {
     for (std::size_t d = 0; d < engine::door_count; ++d) {
         const std::string path{engine::path_of(static_cast<Door>(d))};
         latency_[d] =
@@ -120,7 +131,33 @@ void AdmissionService::answer(Door door, net::Exchange& exchange) {
         decision = engine::fail_closed(request.body, response.body);
     }
     response.status = decision.verdict == Verdict::malformed ? 400 : 200;
+    if (decision.ask) {
+        return ask_quota(door, exchange, std::move(decision));
+    }
     count(door, decision, request.arrived);
+}
+
+void AdmissionService::ask_quota(Door door, net::Exchange& exchange, Decision decision) {
+    struct Pending {
+        net::Responder responder;
+        Decision decision;
+    };
+    const net::SteadyPoint arrived = exchange.request().arrived;
+    const net::SteadyPoint give_up =
+        caller_gives_up(exchange.request()).value_or(arrived + timeout_when_untold) - write_margin;
+    engine::QuotaAsk ask = *decision.ask;
+    auto pending = std::make_shared<Pending>(Pending{exchange.defer(), std::move(decision)});
+    ledger_->ask(std::move(ask), give_up, [this, door, arrived, pending](const LedgerAnswer& answer) {
+        Decision& decided = pending->decision;
+        std::string& body = pending->responder.response().body;
+        if (answer.refusal) {
+            engine::refuse(decided, *answer.refusal, body);
+        } else if (!answer.tenant.empty()) {
+            engine::give_tenant(decided, answer.tenant, body);
+        }
+        count(door, decided, arrived);
+        std::move(pending->responder).send();
+    });
 }
 
 void AdmissionService::count(Door door, const Decision& decision, net::SteadyPoint arrived) {

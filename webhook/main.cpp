@@ -10,6 +10,7 @@
 
 #include "base/version.hpp"
 #include "certs/files.hpp"
+#include "kube/client/access.hpp"
 #include "net/server.hpp"
 #include "schema/schemas.hpp"
 #include "webhook/admission_service.hpp"
@@ -26,7 +27,7 @@ void bound_memory() {
     mallopt(M_ARENA_MAX, 2);
 }
 
-// A thread for what no request waits for: the certificate files.
+// A thread for the certificate files and for what waits on the API server.
 class Background {
   public:
     ~Background() {
@@ -67,11 +68,28 @@ int run(const Options& options) {
                  {"next", "check --tls-cert-file and --tls-key-file"});
         return exit_failed;
     }
+    std::unique_ptr<kube::ApiClient> client;
+    std::unique_ptr<QuotaLedger> ledger;
+    if (options.policy.tenant_quotas) {
+        auto access = kube::find_access(options.kubeconfig);
+        if (!access) {
+            OSSA_LOG(error, "cannot reach an API server, which TenantQuotas need", {"error", access.error().message()},
+                     {"next", "set --kubeconfig, or --tenant-quotas=off to run without them"});
+            return exit_failed;
+        }
+        OSSA_LOG(info, "TenantQuotas are heeded", {"api_server", access->host + ":" + access->port},
+                 {"identity", access->origin});
+        client = std::make_unique<kube::ApiClient>(background.context().get_executor(), std::move(*access),
+                                                   kube::ApiClientOptions{.user_agent = "ossa-webhook"});
+        ledger = std::make_unique<QuotaLedger>(background.context().get_executor(), *client,
+                                               LedgerOptions{options.require_tenant_quota, options.policy.gpu_resource},
+                                               metrics);
+    }
     background.start();
     schema::warm_up();
     malloc_trim(0);  // compiling the schemas left free blocks behind
 
-    AdmissionService admission(options.workers, options.policy, options.limits.body_bytes_max, metrics);
+    AdmissionService admission(options.workers, options.policy, options.limits.body_bytes_max, metrics, ledger.get());
     std::atomic<bool> ready{false};
 
     net::ServerOptions tls;

@@ -33,6 +33,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     std::string log_format = "text";
     std::string log_level = "info";
     double drain_seconds = 10;
+    std::string tenant_quotas = "off";
     std::size_t header_bytes = o.limits.head_bytes_max;
 
     CLI::App app{
@@ -67,6 +68,14 @@ Parsed parse_options(int argc, const char* const* argv) {
         ->check(CLI::Range(0.0, 300.0));
     app.add_flag("--require-image", o.policy.require_image, "refuse k8s and docker Agents without an image")
         ->envname("OSSA_REQUIRE_IMAGE");
+    add(app, "--tenant-quotas", tenant_quotas,
+        "on: TenantQuotas are heeded, which needs the API server; off: nothing is counted or refused for them")
+        ->check(CLI::IsMember({"on", "off"}));
+    app.add_flag("--require-tenant-quota", o.require_tenant_quota, "refuse Agents in namespaces without a TenantQuota")
+        ->envname("OSSA_REQUIRE_TENANT_QUOTA");
+    add(app, "--gpu-resource-name", o.policy.gpu_resource, "the resource that counts as a GPU");
+    add(app, "--kubeconfig", o.kubeconfig,
+        "file with the API server and our identity; none: $KUBECONFIG, else the Pod's service account");
     add(app, "--log-format", log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
     add(app, "--log-level", log_level, "debug (a line for each decision), info (denials), warn, error")
         ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}));
@@ -81,6 +90,7 @@ Parsed parse_options(int argc, const char* const* argv) {
     o.drain_grace = std::chrono::milliseconds(static_cast<std::int64_t>(drain_seconds * 1000));
     o.log_format = net::parse_log_format(log_format).value_or(net::LogFormat::text);
     o.log_level = net::parse_log_level(log_level).value_or(net::LogLevel::info);
+    o.policy.tenant_quotas = tenant_quotas == "on";
     if (o.workers == 0) {
         o.workers = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
     }

@@ -23,6 +23,8 @@ struct Options {
     net::Limits limits;
     std::chrono::milliseconds drain_grace{10'000};
     engine::Policy policy;
+    bool require_tenant_quota = false;
+    std::string kubeconfig;
     net::LogFormat log_format = net::LogFormat::text;
     net::LogLevel log_level = net::LogLevel::info;
 };

@@ -189,13 +189,16 @@ class Connections:
 class Webhook:
     """One ossa-webhook process on loopback. The first start takes free ports; restarts keep them.
 
-    `folder` gets certificates, pid file and log; `survive` leaves the process running when this program ends.
+    `folder` gets certificates, pid file and log; `survive` leaves the process running when this program ends. Without a
+    kubeconfig it heeds no TenantQuotas.
     """
 
-    def __init__(self, bin_folder=None, *, name="webhook", folder=WORK, arguments=(), log_level="info", survive=False):
+    def __init__(self, bin_folder=None, *, name="webhook", folder=WORK, arguments=(), log_level="info", survive=False,
+                 kubeconfig=None):
         self.program = str(Path(bin_folder or bin_dir()) / "ossa-webhook")
         self.name = name
         self.arguments = list(arguments)
+        self.kubeconfig = kubeconfig
         self.log_level = log_level
         self.survive = survive
         self.certificates = make_certificates(Path(folder) / "pki")
@@ -215,7 +218,9 @@ class Webhook:
         at = self.log.stat().st_size if self.log.exists() else 0
         command = [self.program, f"--listen-tls={HOST}:{self.port}", f"--listen-http={HOST}:{self.operations_port}",
                    f"--tls-cert-file={self.certificates / 'tls.crt'}", f"--tls-key-file={self.certificates / 'tls.key'}",
-                   f"--log-level={self.log_level}", *self.arguments]
+                   f"--log-level={self.log_level}",
+                   *([f"--kubeconfig={self.kubeconfig}", "--tenant-quotas=on"] if self.kubeconfig else []),
+                   *self.arguments]
         # Variables of ours in the caller's environment must not change what is tested.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OSSA_")}
         with open(self.log, "ab") as log:
@@ -567,10 +572,11 @@ class Setup:
 
     def __init__(self, name, *, arguments=(), log_level="info", cluster=True):
         end_left_behind(WORK / "run")
-        self.webhook = Webhook(name=name, arguments=arguments, log_level=log_level)
+        self.cluster = Cluster(WORK / "cluster") if cluster else None
+        self.webhook = Webhook(name=name, arguments=arguments, log_level=log_level,
+                               kubeconfig=self.cluster.kubeconfig if cluster else None)
         if self.webhook.log.exists():
             self.webhook.log.unlink()
-        self.cluster = Cluster(WORK / "cluster") if cluster else None
         self.api = None
 
     def __enter__(self):

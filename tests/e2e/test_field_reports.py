@@ -486,7 +486,8 @@ class FieldReports(Case):
 
     def test_R019_restarts_behind_a_balancer_lose_no_write(self):
         seconds = float(os.environ.get("OSSA_R019_SECONDS", "12"))
-        replicas = [Webhook(name=f"field-reports-replica-{i}", arguments=["--drain-seconds=2"]) for i in (1, 2)]
+        replicas = [Webhook(name=f"field-reports-replica-{i}", arguments=["--drain-seconds=2"],
+                            kubeconfig=self.cluster.kubeconfig) for i in (1, 2)]
         with contextlib.ExitStack() as stack:
             for replica in replicas:
                 stack.callback(replica.kill)

@@ -1,0 +1,92 @@
+// QuotaLedger: asks the TenantQuotas on behalf of reviews that are otherwise fine. The protocol is docs/quota.md, its
+// arithmetic engine/quota.hpp; here is what waits on the API server.
+//
+// A yes is given after the reservation is stored by compare-and-set; a no only on what was read live after the review
+// had come, and then at once. Reviews of one quota that wait together are written together. Whoever is not answered by
+// its give_up gets "try again" (429). Memory: one copy of each quota used lately, books_max of them; queue_max reviews
+// a quota. Threads: ask() any; all else, `done` included, on the executor's.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/quota_ask.hpp"
+#include "kube/client/api_client.hpp"
+#include "kube/types/backoff.hpp"
+#include "net/metrics.hpp"
+#include "net/task.hpp"
+
+namespace ossa::webhook {
+
+struct LedgerOptions {
+    bool require_tenant_quota = false;
+    std::string gpu_resource{engine::default_gpu_resource};
+};
+
+struct LedgerAnswer {
+    std::optional<engine::QuotaRefusal> refusal;  // none: granted
+    std::string tenant;                           // choose_tenant: the one found, or none
+};
+
+class QuotaLedger {
+  public:
+    using Done = std::function<void(LedgerAnswer)>;  // must not throw
+
+    static constexpr std::size_t books_max = 2000;
+    static constexpr std::size_t queue_max = 2000;
+
+    QuotaLedger(boost::asio::any_io_executor executor, kube::ApiClient& client, LedgerOptions options,
+                net::Metrics& metrics);
+
+    // Calls `done` once. give_up: when no more is tried; the answer may come up to 400 ms later.
+    void ask(engine::QuotaAsk ask, net::SteadyPoint give_up, Done done);
+
+  private:
+    struct Waiting {
+        engine::QuotaAsk ask;
+        net::SteadyPoint give_up;
+        Done done;
+    };
+    using Batch = std::deque<Waiting>;
+    struct Book {
+        Batch queue;
+        bool working = false;
+        std::optional<engine::TenantQuota> known;  // as of our last write
+    };
+
+    void take(Waiting waiting);
+    void enqueue_charge(Waiting waiting);
+    net::Task<void> scale(Waiting waiting);
+    net::Task<void> list_for(std::string namespace_);
+    net::Task<void> work_on(kube::ObjectKey key);
+    net::Task<void> settle(const kube::ObjectKey& key, Book& book, Batch& batch);
+    net::Task<Result<engine::TenantQuota>> hold(const kube::ObjectKey& key, net::SteadyPoint deadline);
+    net::Task<Result<void>> count(engine::TenantQuota& quota, net::SteadyPoint deadline);
+    net::Task<Result<std::vector<std::string>>> tenants_of(std::string namespace_, net::SteadyPoint deadline);
+    net::Task<void> wait_after(const Error& error, Batch& batch);
+
+    void answer(Waiting& waiting, LedgerAnswer answer);
+    void refuse(Waiting& waiting, engine::QuotaRefusal refusal);
+    void refuse_all(Batch& batch, const engine::QuotaRefusal& refusal);
+    void expire(Batch& batch);
+
+    net::TaskGroup tasks_;
+    kube::ApiClient& client_;
+    LedgerOptions options_;
+    std::map<kube::ObjectKey, Book> books_;
+    std::map<std::string, Book> listings_;  // by namespace; only the queue is used
+    kube::Backoff jitter_;
+    net::Counter& granted_;
+    net::Counter& refused_;
+    net::Counter& busy_;
+    net::Counter& failed_;
+    net::Counter& writes_;
+    net::Counter& conflicts_;
+};
+
+}  // namespace ossa::webhook
