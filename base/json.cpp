@@ -100,7 +100,7 @@ void for_each_real(std::string_view text, Take take) {
 bool has_long_zero(std::string_view text) {
     bool found = false;
     for_each_real(text, [&](std::size_t start, const RealNumber& number) {
-        found = number.is_zero && number.end - start > 4;
+        found = number.is_zero && number.end - start > 3;
         return !found;
     });
     return found;
