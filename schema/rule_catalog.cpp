@@ -84,6 +84,10 @@ constexpr RuleEntry entries[] = {
      "runtime.resources.cpu and .memory are Kubernetes quantities above zero: a number, then nothing, m, k, M, G, T or "
      "Ki, Mi, Gi, Ti.",
      "resources: {cpu: 500m, memory: 512Mi}"},
+    {"agent/quota", error,
+     "The change would take more than the Agent's TenantQuota leaves, or that TenantQuota does not exist. Only the "
+     "webhook can tell, and only with --tenant-quotas=on; ossa-validator compares what files declare.",
+     "spec: {tenantRef: team-search}"},
     {"agent/rollout-error-rate", error,
      "rollback.maxErrorRate is a share of requests, as a percentage or a fraction, from none to all.",
      "maxErrorRate: \"2%\""},

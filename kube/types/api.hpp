@@ -27,6 +27,7 @@ struct ApiResource {
 };
 inline constexpr ApiResource agents{"ossa.ai", "v1", "agents", "Agent"};
 inline constexpr ApiResource tenant_quotas{"ossa.ai", "v1", "tenantquotas", "TenantQuota"};
+inline constexpr ApiResource namespaces{"", "v1", "namespaces", "Namespace"};
 inline constexpr ApiResource leases{"coordination.k8s.io", "v1", "leases", "Lease"};
 inline constexpr ApiResource events{"events.k8s.io", "v1", "events", "Event"};
 inline constexpr ApiResource network_policies{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"};
