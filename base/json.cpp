@@ -949,6 +949,16 @@ std::string to_text(Value value) {
     return out;
 }
 
+std::string quoted(std::string_view text) {
+    std::string out;
+    append_quoted(out, text);
+    return out;
+}
+
+std::string text_of(Value value) {
+    return std::string{value.string_or("")};
+}
+
 std::string excerpt(Value value, std::size_t bytes_max) {
     // Long strings are cut before they are escaped, containers are told by their size: an excerpt costs little.
     std::string out;

@@ -337,6 +337,9 @@ std::string to_text(Value value);
 std::string excerpt(Value value, std::size_t bytes_max = 80);
 // "text" with quotes and escapes. Text must be UTF-8.
 void append_quoted(std::string& out, std::string_view text);
+std::string quoted(std::string_view text);
+// A copy of the string that the value is; "" when it is none.
+std::string text_of(Value value);
 // RFC 7386: the target with the patch merged into it, as text. Members keep the target's order, new ones follow.
 std::string merge_patch(Value target, Value patch);
 // RFC 6901: "~" -> "~0", "/" -> "~1".

@@ -86,8 +86,20 @@ unsigned depth_of(Value value) {
     return deepest;
 }
 
-bool in_deletion(Value object) {
-    return object.at("metadata").at("deletionTimestamp").is_string();
+void append_plain_denial(std::string& answer, std::string_view uid, int code, std::string_view reason,
+                         std::string message, int retry_after_seconds = 0) {
+    kube::Denial denial;
+    denial.code = code;
+    denial.reason = reason;
+    denial.message = std::move(message);
+    denial.retry_after_seconds = retry_after_seconds;
+    kube::append_denied(answer, uid, denial, {}, {});
+}
+
+// And has a spec to put one into.
+bool names_no_tenant(Value object) {
+    const Value spec = object.at("spec");
+    return spec.is_object() && !spec.at("tenantRef").exists();
 }
 
 std::string rules_of(const kube::Findings& errors) {
@@ -116,11 +128,7 @@ class Review {
     void deny(int code, std::string_view reason, std::string message) {
         decision_.verdict = Verdict::denied;
         decision_.reason = reason;
-        kube::Denial denial;
-        denial.code = code;
-        denial.reason = reason;
-        denial.message = std::move(message);
-        kube::append_denied(answer_, request_.uid, denial, {}, {});
+        append_plain_denial(answer_, request_.uid, code, reason, std::move(message));
     }
 
     void refuse(const QuotaRefusal& refusal) { engine::refuse(decision_, refusal, answer_); }
@@ -173,10 +181,6 @@ class Review {
     Decision& decision_;
     std::string& answer_;
 };
-
-bool names_no_tenant(Value object) {
-    return object.at("spec").is_object() && !object.at("spec").at("tenantRef").exists();
-}
 
 void judge_scale(Value scale, Judgement& out) {
     const Value replicas = scale.at("spec").at("replicas");
@@ -282,11 +286,8 @@ Decision answer_unreadable(std::string_view body, const Error& error, std::strin
     const std::string uid = json::find_string(body, {"request", "uid"}).value_or("");
     decision.uid = uid;
     decision.verdict = uid.empty() ? Verdict::malformed : Verdict::denied;
-    kube::Denial denial;
-    denial.code = uid.empty() ? 400 : 422;
-    denial.reason = uid.empty() ? "BadRequest" : "Invalid";
-    denial.message = "the review cannot be judged: " + error.message();
-    kube::append_denied(answer, uid, denial, {}, {});
+    append_plain_denial(answer, uid, uid.empty() ? 400 : 422, uid.empty() ? "BadRequest" : "Invalid",
+                        "the review cannot be judged: " + error.message());
     return decision;
 }
 
@@ -377,7 +378,7 @@ void default_agent(Value object, Value old, schema::RunResult& run, std::string&
     }
     // A tenant is not lost by leaving it out of an update.
     const Value tenant = old.at("spec").at("tenantRef");
-    if (tenant.is_string() && object.at("spec").is_object() && !object.at("spec").at("tenantRef").exists()) {
+    if (tenant.is_string() && names_no_tenant(object)) {
         add("/spec/tenantRef", [&] { json::append(patch, tenant); });
     }
     if (!patch.empty()) {
@@ -415,11 +416,7 @@ Decision deny_unjudged(std::string_view body, int code, std::string_view reason,
     Decision decision;
     decision.reason = reason;
     decision.uid = json::find_string(body, {"request", "uid"}).value_or("");
-    kube::Denial denial;
-    denial.code = code;
-    denial.reason = reason;
-    denial.message = std::move(message);
-    kube::append_denied(answer, decision.uid, denial, {}, {});
+    append_plain_denial(answer, decision.uid, code, reason, std::move(message));
     return decision;
 }
 
@@ -431,13 +428,9 @@ void refuse(Decision& decision, const QuotaRefusal& refusal, std::string& answer
     decision.reason = refusal.reason;
     decision.findings = 1;
     decision.rules = refusal.code == 403 ? "agent/quota" : "";
-    kube::Denial denial;
-    denial.code = refusal.code;
-    denial.reason = refusal.reason;
-    denial.message = refusal.message;
-    denial.retry_after_seconds = refusal.retry_after_seconds;
     answer.clear();
-    kube::append_denied(answer, decision.uid, denial, {}, {});
+    append_plain_denial(answer, decision.uid, refusal.code, refusal.reason, refusal.message,
+                        refusal.retry_after_seconds);
 }
 
 void give_tenant(Decision& decision, std::string_view tenant, std::string& answer) {

@@ -9,24 +9,21 @@
 namespace ossa::engine {
 namespace {
 
+using json::quoted;
 using json::Value;
 using kube::CauseType;
 using kube::Severity;
 
-std::string text(Value value) {
-    return std::string{value.string_or("")};
-}
-
 void take_body(Value body, const std::string& at, AgentFacts& out) {
-    out.id = text(body.at("id"));
-    out.version = text(body.at("version"));
+    out.id = text_of(body.at("id"));
+    out.version = text_of(body.at("version"));
     for (const std::string_view list : {"required", "optional"}) {
         std::size_t index = 0;
         for (const Value entry : body.at("dependencies").at(list).elements()) {
             DependencyFact fact;
-            fact.agent_id = text(entry.at("agent_id"));
-            fact.min_version = text(entry.at("min_version"));
-            fact.max_version = text(entry.at("max_version"));
+            fact.agent_id = text_of(entry.at("agent_id"));
+            fact.min_version = text_of(entry.at("min_version"));
+            fact.max_version = text_of(entry.at("max_version"));
             fact.pointer = at + "/dependencies/" + std::string{list} + "/" + std::to_string(index++) + "/agent_id";
             fact.required = list == "required";
             if (!fact.agent_id.empty()) {
@@ -34,12 +31,6 @@ void take_body(Value body, const std::string& at, AgentFacts& out) {
             }
         }
     }
-}
-
-std::string quoted(std::string_view value) {
-    std::string out;
-    json::append_quoted(out, value);
-    return out;
 }
 
 class CrossCheck {
@@ -271,10 +262,10 @@ class CrossCheck {
 AgentFacts agent_facts(Value object, std::string_view pointer, std::string_view namespace_when_absent) {
     AgentFacts out;
     out.pointer = pointer;
-    out.name = text(object.at("metadata").at("name"));
+    out.name = text_of(object.at("metadata").at("name"));
     out.namespace_ = object.at("metadata").at("namespace").string_or(namespace_when_absent);
     const Value spec = object.at("spec");
-    out.tenant = text(spec.at("tenantRef"));
+    out.tenant = text_of(spec.at("tenantRef"));
     take_body(spec.at("agent"), "/spec/agent", out);
     out.demand = demand_of(spec);
     return out;
@@ -290,7 +281,7 @@ AgentFacts bare_agent_facts(Value document) {
 QuotaFacts quota_facts(Value object, std::string_view pointer, std::string_view namespace_when_absent) {
     QuotaFacts out;
     out.pointer = pointer;
-    out.name = text(object.at("metadata").at("name"));
+    out.name = text_of(object.at("metadata").at("name"));
     out.namespace_ = object.at("metadata").at("namespace").string_or(namespace_when_absent);
     const Value spec = object.at("spec");
     out.agents_max = spec.at("maxAgents").as_int64();

@@ -10,10 +10,6 @@ namespace {
 
 using json::Value;
 
-std::string text(Value value) {
-    return std::string{value.string_or("")};
-}
-
 std::int64_t amount_of(Value value) {
     return std::max<std::int64_t>(value.int64_or(0), 0);
 }
@@ -54,10 +50,10 @@ void append_reservation(std::string& out, const Reservation& reservation) {
 
 Reservation reservation_of(Value entry) {
     Reservation out;
-    out.uid = text(entry.at("uid"));
-    out.name = text(entry.at("name"));
-    out.from_version = text(entry.at("fromVersion"));
-    out.asked_version = text(entry.at("askedVersion"));
+    out.uid = text_of(entry.at("uid"));
+    out.name = text_of(entry.at("name"));
+    out.from_version = text_of(entry.at("fromVersion"));
+    out.asked_version = text_of(entry.at("askedVersion"));
     for (const Dimension& dimension : dimensions) {
         out.amount.*dimension.amount = amount_of(entry.at(dimension.name));
     }
@@ -100,10 +96,10 @@ std::uint64_t version_number(std::string_view resource_version) noexcept {
 TenantQuota tenant_quota_of(Value object) {
     TenantQuota out;
     const Value metadata = object.at("metadata");
-    out.namespace_ = text(metadata.at("namespace"));
-    out.name = text(metadata.at("name"));
-    out.uid = text(metadata.at("uid"));
-    out.resource_version = text(metadata.at("resourceVersion"));
+    out.namespace_ = text_of(metadata.at("namespace"));
+    out.name = text_of(metadata.at("name"));
+    out.uid = text_of(metadata.at("uid"));
+    out.resource_version = text_of(metadata.at("resourceVersion"));
     out.generation = metadata.at("generation").int64_or(0);
     out.deleting = metadata.at("deletionTimestamp").is_string();
     for (const Value finalizer : metadata.at("finalizers").elements()) {
@@ -201,11 +197,11 @@ ReserveResult reserve(TenantQuota& quota, const Charge& charge) {
 AgentUse agent_use_of(Value object, std::string_view gpu_resource) {
     AgentUse out;
     const Value metadata = object.at("metadata");
-    out.uid = text(metadata.at("uid"));
-    out.name = text(metadata.at("name"));
+    out.uid = text_of(metadata.at("uid"));
+    out.name = text_of(metadata.at("name"));
     out.version = version_number(metadata.at("resourceVersion").string_or(""));
     const Value spec = object.at("spec");
-    out.tenant = text(spec.at("tenantRef"));
+    out.tenant = text_of(spec.at("tenantRef"));
     out.demand = demand_of(spec, gpu_resource);
     return out;
 }

@@ -2,19 +2,12 @@
 
 namespace ossa::engine {
 
+using json::quoted;
 using json::Value;
 
 namespace {
 
 constexpr std::size_t tenants_listed_max = 10;
-
-std::string text(Value value) {
-    return std::string{value.string_or("")};
-}
-
-std::string quoted(std::string_view text) {
-    return "\"" + std::string(text) + "\"";
-}
 
 std::string listed(std::span<const std::string> tenants) {
     std::string out;
@@ -26,16 +19,16 @@ std::string listed(std::span<const std::string> tenants) {
                : out;
 }
 
-bool in_deletion(Value object) {
-    return object.at("metadata").at("deletionTimestamp").is_string();
-}
-
 QuotaRefusal rise_in_deletion(std::string_view name) {
     return {.message =
                 "agent " + quoted(name) + " is being deleted: until it is gone it may not take more than it has"};
 }
 
 }  // namespace
+
+bool in_deletion(Value object) {
+    return object.at("metadata").at("deletionTimestamp").is_string();
+}
 
 QuotaRefusal busy(std::string message) {
     return {.code = 429, .reason = "TooManyRequests", .message = std::move(message), .retry_after_seconds = 1};
@@ -50,10 +43,10 @@ AgentChange quota_ask_of(Value object, Value old, std::string_view namespace_, s
     QuotaAsk& ask = out.ask;
     const Value metadata = object.at("metadata");
     const bool creation = !old.exists();
-    const std::string name = text(metadata.at("name"));
-    const std::string before_tenant = text(old.at("spec").at("tenantRef"));
+    const std::string name = text_of(metadata.at("name"));
+    const std::string before_tenant = text_of(old.at("spec").at("tenantRef"));
     ask.namespace_ = namespace_;
-    ask.tenant = text(object.at("spec").at("tenantRef"));
+    ask.tenant = text_of(object.at("spec").at("tenantRef"));
     if (!creation && ask.tenant.empty() && !before_tenant.empty()) {
         out.refusal =
             QuotaRefusal{.message = "agent " + quoted(name) + " belongs to tenant " + quoted(before_tenant) +
@@ -78,9 +71,9 @@ AgentChange quota_ask_of(Value object, Value old, std::string_view namespace_, s
         return out;
     }
     ask.kind = QuotaAsk::Kind::charge;
-    ask.charge = {.uid = text(metadata.at("uid")),
+    ask.charge = {.uid = text_of(metadata.at("uid")),
                   .name = name,
-                  .from_version = text(old.at("metadata").at("resourceVersion")),
+                  .from_version = text_of(old.at("metadata").at("resourceVersion")),
                   .rise = rises,
                   .replicas = after.replicas};
     return out;
@@ -90,16 +83,17 @@ QuotaAsk scale_ask_of(Value scale, Value old_scale, std::string_view name, std::
     const Value metadata = old_scale.at("metadata");
     return {.kind = QuotaAsk::Kind::scale,
             .namespace_ = std::string(namespace_),
-            .charge = {.uid = text(metadata.at("uid")),
+            .charge = {.uid = text_of(metadata.at("uid")),
                        .name = std::string(name),
-                       .from_version = text(metadata.at("resourceVersion")),
+                       .from_version = text_of(metadata.at("resourceVersion")),
                        .replicas = scale.at("spec").at("replicas").int64_or(0)}};
 }
 
 std::optional<QuotaRefusal> resolve_scale(QuotaAsk& ask, Value agent, std::string_view gpu_resource) {
     const Value metadata = agent.at("metadata");
     const std::string_view name = ask.charge.name;
-    if (text(metadata.at("uid")) != ask.charge.uid || text(metadata.at("resourceVersion")) != ask.charge.from_version) {
+    if (text_of(metadata.at("uid")) != ask.charge.uid ||
+        text_of(metadata.at("resourceVersion")) != ask.charge.from_version) {
         return QuotaRefusal{
             .code = 409,
             .reason = "Conflict",
@@ -123,7 +117,7 @@ std::optional<QuotaRefusal> resolve_scale(QuotaAsk& ask, Value agent, std::strin
     if (in_deletion(agent)) {
         return rise_in_deletion(name);
     }
-    ask.tenant = text(spec.at("tenantRef"));
+    ask.tenant = text_of(spec.at("tenantRef"));
     if (!ask.tenant.empty()) {
         ask.kind = QuotaAsk::Kind::charge;
         ask.charge.rise = rises;

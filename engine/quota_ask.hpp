@@ -39,6 +39,8 @@ struct QuotaRefusal {
 QuotaRefusal busy(std::string message);
 QuotaRefusal over_quota(std::string message);
 
+bool in_deletion(json::Value object);
+
 // Of a creation or an update of an Agent that is otherwise fine. old: absent on a creation. A refusal: the change is
 // refused whatever the books say.
 struct AgentChange {

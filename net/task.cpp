@@ -34,26 +34,4 @@ Task<void> sleep_until(SteadyPoint when) {
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
-struct Bell::State {
-    explicit State(const asio::any_io_executor& executor) : timer(executor) {}
-    asio::steady_timer timer;
-    bool rung = false;
-};
-
-Bell::Bell(const asio::any_io_executor& executor) : state_(std::make_unique<State>(executor)) {}
-Bell::~Bell() = default;
-
-void Bell::ring() {
-    state_->rung = true;
-    state_->timer.cancel();
-}
-
-Task<bool> Bell::wait_until(SteadyPoint when) {
-    if (!state_->rung) {
-        state_->timer.expires_at(when);
-        co_await state_->timer.async_wait(asio::as_tuple(asio::use_awaitable));
-    }
-    co_return std::exchange(state_->rung, false);
-}
-
 }  // namespace ossa::net

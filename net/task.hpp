@@ -33,18 +33,4 @@ class TaskGroup {
 
 Task<void> sleep_until(SteadyPoint when);
 
-// Wakes one coroutine that waits, or the next that will. Belongs to one thread.
-class Bell {
-  public:
-    explicit Bell(const boost::asio::any_io_executor& executor);
-    ~Bell();
-    void ring();
-    // Until it rings or the time has come. True: it rang.
-    Task<bool> wait_until(SteadyPoint when);
-
-  private:
-    struct State;
-    std::unique_ptr<State> state_;
-};
-
 }  // namespace ossa::net

@@ -8,14 +8,9 @@
 namespace ossa::schema {
 namespace {
 
+using json::quoted;
 using json::Value;
 using kube::CauseType;
-
-std::string quoted(std::string_view text) {
-    std::string out;
-    json::append_quoted(out, text);
-    return out;
-}
 
 constexpr bool is_digit(char c) {
     return c >= '0' && c <= '9';

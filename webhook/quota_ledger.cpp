@@ -28,17 +28,13 @@ SteadyPoint now() {
     return std::chrono::steady_clock::now();
 }
 
-SteadyPoint earliest(const std::deque<SteadyPoint>& points) {
-    return *std::min_element(points.begin(), points.end());
-}
-
 template <class Batch>
 SteadyPoint call_deadline(const Batch& batch) {
-    std::deque<SteadyPoint> points;
+    SteadyPoint first = SteadyPoint::max() - last_call;
     for (const auto& waiting : batch) {
-        points.push_back(waiting.give_up);
+        first = std::min(first, waiting.give_up);
     }
-    return (points.empty() ? now() : earliest(points)) + last_call;
+    return first + last_call;
 }
 
 QuotaRefusal too_slow() {
@@ -85,14 +81,18 @@ void QuotaLedger::ask(QuotaAsk ask, SteadyPoint give_up, Done done) {
 void QuotaLedger::take(Waiting waiting) {
     switch (waiting.ask.kind) {
         case QuotaAsk::Kind::nothing: return answer(waiting, {});
-        case QuotaAsk::Kind::charge: return enqueue_charge(std::move(waiting));
         case QuotaAsk::Kind::scale: return tasks_.spawn("scale", scale(std::move(waiting)));
+        case QuotaAsk::Kind::charge: {
+            const ObjectKey key{waiting.ask.namespace_, waiting.ask.tenant};
+            if (enqueue(books_[key].queue, std::move(waiting))) {
+                tasks_.spawn("quota " + key.namespace_ + "/" + key.name, work_on(key));
+            }
+            return;
+        }
         case QuotaAsk::Kind::choose_tenant:
         case QuotaAsk::Kind::need_tenant: {
             const std::string namespace_ = waiting.ask.namespace_;
-            Book& listing = listings_[namespace_];
-            listing.queue.push_back(std::move(waiting));
-            if (!std::exchange(listing.working, true)) {
+            if (enqueue(listings_[namespace_], std::move(waiting))) {
                 tasks_.spawn("tenants of " + namespace_, list_for(namespace_));
             }
             return;
@@ -100,16 +100,13 @@ void QuotaLedger::take(Waiting waiting) {
     }
 }
 
-void QuotaLedger::enqueue_charge(Waiting waiting) {
-    const ObjectKey key{waiting.ask.namespace_, waiting.ask.tenant};
-    Book& book = books_[key];
-    if (book.queue.size() >= queue_max) {
-        return refuse(waiting, engine::busy("too many reviews of this tenant are waiting; try again"));
+bool QuotaLedger::enqueue(Queue& queue, Waiting waiting) {
+    if (queue.waiting.size() >= queue_max) {  // so somebody works on it
+        refuse(waiting, engine::busy("too many reviews of this tenant are waiting; try again"));
+        return false;
     }
-    book.queue.push_back(std::move(waiting));
-    if (!std::exchange(book.working, true)) {
-        tasks_.spawn("quota " + key.namespace_ + "/" + key.name, work_on(key));
-    }
+    queue.waiting.push_back(std::move(waiting));
+    return !std::exchange(queue.working, true);
 }
 
 void QuotaLedger::answer(Waiting& waiting, LedgerAnswer answer) {
@@ -168,31 +165,54 @@ Task<Result<std::vector<std::string>>> QuotaLedger::tenants_of(std::string names
     co_return names;
 }
 
-Task<void> QuotaLedger::list_for(std::string namespace_) {
-    Book& listing = listings_[namespace_];
-    while (expire(listing.queue), !listing.queue.empty()) {
-        Batch batch = std::exchange(listing.queue, {});  // who comes later wants a later list
-        auto reading = tenants_of(namespace_, call_deadline(batch));
-        const auto tenants = co_await std::move(reading);
-        if (!tenants) {
-            auto waiting = wait_after(tenants.error(), batch);
-            co_await std::move(waiting);
-            listing.queue.insert(listing.queue.begin(), std::make_move_iterator(batch.begin()),
+// Batch by batch; who comes while one is settled wants a later look. What settle() leaves in the batch goes first then.
+template <class Settle>
+Task<void> QuotaLedger::drain(Queue& queue, Settle settle) {
+    Batch batch;
+    try {
+        while (expire(queue.waiting), !queue.waiting.empty()) {
+            batch = std::exchange(queue.waiting, {});
+            auto settling = settle(batch);
+            co_await std::move(settling);
+            queue.waiting.insert(queue.waiting.begin(), std::make_move_iterator(batch.begin()),
                                  std::make_move_iterator(batch.end()));
-            continue;
+            batch.clear();
         }
-        jitter_.reset();
-        for (Waiting& waiting : batch) {
-            if (waiting.ask.kind == QuotaAsk::Kind::choose_tenant) {
-                answer(waiting, {.refusal = {}, .tenant = engine::only_tenant(*tenants).value_or("")});
-            } else {
-                answer(waiting,
-                       {.refusal = engine::judge_untenanted(*tenants, namespace_, options_.require_tenant_quota),
-                        .tenant = {}});
-            }
+    } catch (const std::exception& e) {
+        count_bug();
+        OSSA_LOG(error, "reviews that ask a TenantQuota could not be judged: this is a bug of ours",
+                 {"what", std::string_view{e.what()}});
+        const Error error{ErrorCode::internal, "an internal mistake; see ossa-webhook's log"};
+        std::erase_if(batch, [](const Waiting& waiting) { return !waiting.done; });
+        refuse_all(batch, broken(error));
+        refuse_all(queue.waiting, broken(error));
+    }
+    queue.working = false;
+}
+
+Task<void> QuotaLedger::list_for(std::string namespace_) {
+    auto draining = drain(listings_[namespace_], [&](Batch& batch) { return settle_untenanted(namespace_, batch); });
+    co_await std::move(draining);
+    listings_.erase(namespace_);
+}
+
+Task<void> QuotaLedger::settle_untenanted(const std::string& namespace_, Batch& batch) {
+    auto reading = tenants_of(namespace_, call_deadline(batch));
+    const auto tenants = co_await std::move(reading);
+    if (!tenants) {
+        auto waiting = wait_after(tenants.error(), batch);
+        co_return co_await std::move(waiting);
+    }
+    jitter_.reset();
+    for (Waiting& waiting : batch) {
+        if (waiting.ask.kind == QuotaAsk::Kind::choose_tenant) {
+            answer(waiting, {.refusal = {}, .tenant = engine::only_tenant(*tenants).value_or("")});
+        } else {
+            answer(waiting, {.refusal = engine::judge_untenanted(*tenants, namespace_, options_.require_tenant_quota),
+                             .tenant = {}});
         }
     }
-    listings_.erase(namespace_);
+    batch.clear();
 }
 
 Task<void> QuotaLedger::scale(Waiting waiting) {
@@ -218,41 +238,22 @@ Task<void> QuotaLedger::scale(Waiting waiting) {
 
 Task<void> QuotaLedger::work_on(ObjectKey key) {
     Book& book = books_[key];  // stays until this task erases it
-    Batch batch;
-    try {
-        while (expire(book.queue), !book.queue.empty()) {
-            batch = std::exchange(book.queue, {});
-            auto settling = settle(key, book, batch);
-            co_await std::move(settling);
-            book.queue.insert(book.queue.begin(), std::make_move_iterator(batch.begin()),
-                              std::make_move_iterator(batch.end()));
-            batch.clear();
-        }
-    } catch (const std::exception& e) {
-        count_bug();
-        OSSA_LOG(error, "reviews of a quota could not be judged: this is a bug of ours", {"quota", key.name},
-                 {"what", std::string_view{e.what()}});
-        book.known.reset();
-        const Error error{ErrorCode::internal, "an internal mistake; see ossa-webhook's log"};
-        std::erase_if(batch, [](const Waiting& waiting) { return !waiting.done; });
-        refuse_all(batch, broken(error));
-        refuse_all(book.queue, broken(error));
-    }
-    book.working = false;
+    auto draining = drain(book.queue, [&](Batch& batch) { return settle(key, book, batch); });
+    co_await std::move(draining);
     if (!book.known || books_.size() > books_max) {
         books_.erase(key);
     }
 }
 
-// Adds the finalizer. Gives the quota as it is then.
-Task<Result<TenantQuota>> QuotaLedger::hold(const ObjectKey& key, SteadyPoint deadline) {
+// As it is now; hold: with the finalizer, which is added when something can be reserved at all.
+Task<Result<TenantQuota>> QuotaLedger::read(const ObjectKey& key, bool hold, SteadyPoint deadline) {
     auto reading = client_.send(kube::get_request(kube::tenant_quotas, key), deadline);
     const auto object = co_await std::move(reading);
     if (!object) {
         co_return unexpected(object.error());
     }
     TenantQuota quota = engine::tenant_quota_of(object->root());
-    if (engine::readiness_of(quota) != Readiness::hold_first) {
+    if (!hold || engine::readiness_of(quota) != Readiness::hold_first) {
         co_return quota;
     }
     auto writing = client_.send(
@@ -290,16 +291,8 @@ Task<void> QuotaLedger::settle(const ObjectKey& key, Book& book, Batch& batch) {
     while (!batch.empty()) {
         const SteadyPoint deadline = call_deadline(batch);
         if (!quota || (!live && engine::readiness_of(*quota) != Readiness::ready)) {
-            Result<TenantQuota> read = failure(ErrorCode::internal, "");
-            if (only_dry) {
-                auto reading = client_.send(kube::get_request(kube::tenant_quotas, key), deadline);
-                const auto object = co_await std::move(reading);
-                read = object ? Result<TenantQuota>{engine::tenant_quota_of(object->root())}
-                              : Result<TenantQuota>{unexpected(object.error())};
-            } else {
-                auto reading = hold(key, deadline);
-                read = co_await std::move(reading);
-            }
+            auto reading = this->read(key, !only_dry, deadline);
+            auto read = co_await std::move(reading);
             if (!read && read.error().code() == ErrorCode::not_found) {
                 auto listing = tenants_of(key.namespace_, deadline);
                 const auto others = co_await std::move(listing);
@@ -387,7 +380,6 @@ Task<void> QuotaLedger::settle(const ObjectKey& key, Book& book, Batch& batch) {
             }
             if (written.error().code() == ErrorCode::not_found) {
                 quota.reset();
-                live = false;
                 continue;
             }
             auto waiting = wait_after(written.error(), batch);

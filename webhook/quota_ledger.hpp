@@ -43,7 +43,7 @@ class QuotaLedger {
     QuotaLedger(boost::asio::any_io_executor executor, kube::ApiClient& client, LedgerOptions options,
                 net::Metrics& metrics);
 
-    // Calls `done` once. give_up: when no more is tried; the answer may come up to 400 ms later.
+    // Calls `done` once. give_up: when no more is tried; a call under way may take 300 ms more.
     void ask(engine::QuotaAsk ask, net::SteadyPoint give_up, Done done);
 
   private:
@@ -53,19 +53,27 @@ class QuotaLedger {
         Done done;
     };
     using Batch = std::deque<Waiting>;
-    struct Book {
-        Batch queue;
+    struct Queue {
+        Batch waiting;
         bool working = false;
+    };
+    struct Book {
+        Queue queue;
         std::optional<engine::TenantQuota> known;  // as of our last write
     };
 
     void take(Waiting waiting);
-    void enqueue_charge(Waiting waiting);
+    // True: nobody works on this queue yet, so a task has to be started.
+    bool enqueue(Queue& queue, Waiting waiting);
     net::Task<void> scale(Waiting waiting);
+    // Answers what waits for a namespace's list, or for a quota, until nothing does.
     net::Task<void> list_for(std::string namespace_);
     net::Task<void> work_on(kube::ObjectKey key);
+    template <class Settle>
+    net::Task<void> drain(Queue& queue, Settle settle);
+    net::Task<void> settle_untenanted(const std::string& namespace_, Batch& batch);
     net::Task<void> settle(const kube::ObjectKey& key, Book& book, Batch& batch);
-    net::Task<Result<engine::TenantQuota>> hold(const kube::ObjectKey& key, net::SteadyPoint deadline);
+    net::Task<Result<engine::TenantQuota>> read(const kube::ObjectKey& key, bool hold, net::SteadyPoint deadline);
     net::Task<Result<void>> count(engine::TenantQuota& quota, net::SteadyPoint deadline);
     net::Task<Result<std::vector<std::string>>> tenants_of(std::string namespace_, net::SteadyPoint deadline);
     net::Task<void> wait_after(const Error& error, Batch& batch);
@@ -79,7 +87,7 @@ class QuotaLedger {
     kube::ApiClient& client_;
     LedgerOptions options_;
     std::map<kube::ObjectKey, Book> books_;
-    std::map<std::string, Book> listings_;  // by namespace; only the queue is used
+    std::map<std::string, Queue> listings_;  // by namespace
     kube::Backoff jitter_;
     net::Counter& granted_;
     net::Counter& refused_;

@@ -14,10 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using json::Value;
 
-std::string text_of(Value value) {
-    return std::string{value.string_or("")};
-}
-
 Result<std::string> decode_base64(std::string_view text, std::string_view what) {
     std::string clean;
     for (const char c : text) {

@@ -8,7 +8,6 @@ namespace ossa::kube {
 namespace {
 
 using std::chrono::seconds;
-constexpr unsigned page_size = 500;
 constexpr seconds list_deadline{60};
 constexpr seconds head_deadline{20};
 constexpr seconds silence_margin{5};
@@ -29,10 +28,8 @@ Task<void> reflect(ApiClient& client, ApiResource resource, std::string namespac
     WatchMachine machine(seed);
     std::minstd_rand dice(seed);
     Open open;
-    bool list_begun = false;
     const auto failed = [&](const Error& error) {
         open.stream.reset();
-        list_begun = false;
         OSSA_LOG(warn, "a list or watch failed and is begun anew", {"resource", resource.plural},
                  {"error", error.message()});
         machine.on_failure(error);
@@ -44,14 +41,14 @@ Task<void> reflect(ApiClient& client, ApiResource resource, std::string namespac
             co_await std::move(sleeping);
             machine.on_slept();
         } else if (const auto* const list = std::get_if<WatchMachine::List>(&step)) {
-            auto sending =
-                client.send(list_request(resource, namespace_, page_size, list->continue_token), in(list_deadline));
+            auto sending = client.send(list_request(resource, namespace_, list_page_size, list->continue_token),
+                                       in(list_deadline));
             const auto page = co_await std::move(sending);
             if (!page) {
                 failed(page.error());
                 continue;
             }
-            if (!std::exchange(list_begun, true) || list->continue_token.empty()) {
+            if (list->continue_token.empty()) {
                 sink.begin();
             }
             for (const json::Value item : page->root().at("items").elements()) {
@@ -60,7 +57,6 @@ Task<void> reflect(ApiClient& client, ApiResource resource, std::string namespac
             const json::Value metadata = page->root().at("metadata");
             if (machine.on_page(metadata.at("resourceVersion").string_or(""), metadata.at("continue").string_or("")) ==
                 WatchMachine::Effect::swap) {
-                list_begun = false;
                 sink.swap(machine.version());
             }
         } else if (const auto* const watch = std::get_if<WatchMachine::Watch>(&step)) {

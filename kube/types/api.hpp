@@ -55,6 +55,7 @@ void append_escaped(std::string& out, std::string_view text);
 
 ApiRequest get_request(const ApiResource& resource, const ObjectKey& key);
 // One page of a list that comes straight from etcd (resourceVersion unset).
+inline constexpr unsigned list_page_size = 500;
 ApiRequest list_request(const ApiResource& resource, std::string_view namespace_, unsigned limit,
                         std::string_view continue_token = {});
 // Bookmarks are asked for. initial: what there is comes first, as ADDED events, and then a bookmark that says so

@@ -5,10 +5,6 @@
 namespace ossa::kube {
 namespace {
 
-std::string text_of(json::Value value) {
-    return std::string{value.string_or("")};
-}
-
 std::string lease_object(const std::string& namespace_, const std::string& name, const std::string& resource_version,
                          const std::string& holder, std::int64_t seconds, const std::string& acquired,
                          const std::string& renewed, std::int64_t transitions) {
