@@ -30,7 +30,6 @@ namespace {
 constexpr auto use = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t answer_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t event_bytes_max = std::size_t{8} << 20;
-constexpr unsigned page_size = 500;
 const json::Limits answer_limits{.bytes_max = answer_bytes_max, .depth_max = 300, .values_max = 1U << 24};
 
 SteadyPoint now() {
@@ -151,7 +150,11 @@ struct ApiClient::State {
     SteadyPoint reread_at{};
     std::list<ConnectionPtr> idle;
     std::size_t open = 0;  // exchanges under way
-    std::deque<asio::steady_timer*> waiting;
+    struct Waiter {
+        asio::steady_timer timer;
+        bool given = false;
+    };
+    std::deque<Waiter*> waiting;
 
     Result<void> make_tls() {
         auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
@@ -273,20 +276,21 @@ struct ApiClient::State {
             ++open;
             co_return true;
         }
-        asio::steady_timer timer(executor, deadline);
-        waiting.push_back(&timer);
-        const auto [error] = co_await timer.async_wait(use);
-        std::erase(waiting, &timer);
-        co_return error == asio::error::operation_aborted;  // leave() has given us its place
+        Waiter waiter{asio::steady_timer{executor, deadline}};
+        waiting.push_back(&waiter);
+        co_await waiter.timer.async_wait(use);
+        std::erase(waiting, &waiter);
+        co_return waiter.given;  // not the timer's word: its end and a place may come at the same moment
     }
     void leave() {
         if (waiting.empty()) {
             --open;
             return;
         }
-        asio::steady_timer* const next = waiting.front();
+        Waiter* const next = waiting.front();
         waiting.pop_front();
-        next->cancel();
+        next->given = true;
+        next->timer.cancel();
     }
 
     using Parser = http::response_parser<http::string_body>;
@@ -440,7 +444,7 @@ Task<Result<std::string>> ApiClient::list(ApiResource resource, std::string name
                                           std::function<void(json::Value)> take) {
     std::string token;
     for (;;) {
-        auto sending = send(list_request(resource, namespace_, page_size, token), deadline);
+        auto sending = send(list_request(resource, namespace_, list_page_size, token), deadline);
         auto page = co_await std::move(sending);
         if (!page) {
             co_return unexpected(std::move(page).error());
